@@ -1,0 +1,5 @@
+"""kubedra: Dynamic Resource Allocation of Kubernetes, in Python."""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""Container Device Interface files: write, read, apply."""

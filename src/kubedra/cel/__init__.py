@@ -1,0 +1,1 @@
+"""The selector language of Dynamic Resource Allocation."""

@@ -1,0 +1,1 @@
+"""One Client protocol over HTTPS or in process, with watch caches, leases and events."""

@@ -1,0 +1,1 @@
+"""Controllers, a file each, under one shell."""

@@ -1,0 +1,1 @@
+"""Queue, cluster view, filters, scores and binding."""

@@ -1,0 +1,1 @@
+"""For driver authors: a DRA driver in Python."""

@@ -1,0 +1,1 @@
+"""Which API objects may exist: a file per kind."""

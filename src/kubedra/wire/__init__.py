@@ -1,0 +1,1 @@
+"""gRPC messages between kubelet and drivers, and the folders they meet in."""
