@@ -1,1 +1,1 @@
-"""Leaf code that every room may use: quantities, versions, names, selectors, feature gates, YAML, the Clock protocol."""
+"""Leaf code that every room may use: quantities, versions, names, selectors, gates, YAML, the Clock protocol."""
