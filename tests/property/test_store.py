@@ -103,7 +103,7 @@ class StoreMachine(RuleBasedStateMachine):
             return
         revision = data.draw(st.sampled_from([entry[0] for entry in self.history]))
         try:
-            found = self.store.list_at(resource, revision)
+            found = self.store.listing_at(resource, revision)
         except Compacted:
             return
         expected = sorted(
@@ -158,9 +158,9 @@ class StoreMachine(RuleBasedStateMachine):
             return
         for resource in ("pods", "nodes"):
             expected = sorted((key, version) for key, version in self.model.items() if key.resource == resource)
-            assert [(r.key, (r.revision, r.value)) for r in self.store.list(resource)] == expected
+            assert [(r.key, (r.revision, r.value)) for r in self.store.listing(resource)] == expected
             for namespace in ("ns1", "ns2"):
-                assert [r.key for r in self.store.list(resource, namespace)] == [
+                assert [r.key for r in self.store.listing(resource, namespace)] == [
                     key for key, _ in expected if key.namespace == namespace
                 ]
 

@@ -67,12 +67,12 @@ class Bucket:
             gone.append(event.revision)
         return gone
 
-    def list(self, namespace: str = "") -> list[Record]:
+    def listing(self, namespace: str = "") -> list[Record]:
         """Current records in key order, of one namespace or of all."""
         records = self.records
         return [records[place] for place in self._range(self.order, namespace)]
 
-    def list_at(self, revision: int, namespace: str = "") -> list[Record]:
+    def listing_at(self, revision: int, namespace: str = "") -> list[Record]:
         """Records as they were at `revision`, in key order."""
         if revision < self.floor:
             raise Compacted(revision, self.floor)
@@ -82,7 +82,7 @@ class Bucket:
                 break
             changed[(event.record.key.namespace, event.record.key.name)] = event.previous
         if not changed:
-            return self.list(namespace)
+            return self.listing(namespace)
         records = dict(self.records)
         for place, record in changed.items():
             if record is None:

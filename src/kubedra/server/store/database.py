@@ -50,7 +50,7 @@ def open_database(path: Path) -> sqlite3.Connection:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
             connection.executescript(
-                f"BEGIN; PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={SCHEMA_VERSION}; {_SCHEMA} COMMIT;"
+                f"BEGIN; PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={SCHEMA_VERSION};{_SCHEMA} COMMIT;"
             )
         elif application != APPLICATION_ID:
             connection.close()
@@ -165,6 +165,7 @@ class Writer:
     def _explain(self, error: sqlite3.Error) -> StoreUnavailable:
         if "full" in str(error):
             return StoreUnavailable(
-                f"the disk of the data folder {self._path.parent} is full, nothing was written; free space and try again"
+                f"the disk of the data folder {self._path.parent} is full and nothing was written; "
+                "free some space and try again"
             )
         return StoreUnavailable(f"the database {self._path} can't be written ({error}), nothing was changed")

@@ -109,16 +109,16 @@ class Store:
             return self.get(key)
         return None if event.type == "DELETED" else event.record
 
-    def list(self, resource: str, namespace: str = "") -> list[Record]:
+    def listing(self, resource: str, namespace: str = "") -> list[Record]:
         """Committed records in key order."""
         bucket = self._buckets.get(resource)
-        return [] if bucket is None else bucket.list(namespace)
+        return [] if bucket is None else bucket.listing(namespace)
 
-    def list_at(self, resource: str, revision: int, namespace: str = "") -> list[Record]:
+    def listing_at(self, resource: str, revision: int, namespace: str = "") -> list[Record]:
         """Records as of a revision. Raises `Compacted` or `FutureRevision`."""
         self._check_revision(revision)
         bucket = self._buckets.get(resource)
-        return [] if bucket is None else bucket.list_at(revision, namespace)
+        return [] if bucket is None else bucket.listing_at(revision, namespace)
 
     def resources(self) -> list[str]:
         """Names of all storage resources that ever held something."""

@@ -104,7 +104,12 @@ def test_a_full_disk_is_one_clear_sentence(tmp_path: Path) -> None:
         asyncio.run(main())
     """)
     done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / "data")], capture_output=True, text=True, check=False, timeout=30, env={"PYTHONPATH": "src"}
+        [sys.executable, "-c", program, str(tmp_path / "data")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+        env={"PYTHONPATH": "src"},
     )
     assert done.returncode == 0, done.stderr
     assert "full" in done.stdout or "can't be written" in done.stdout
