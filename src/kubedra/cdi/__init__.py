@@ -1,1 +1,1 @@
-"""Container Device Interface files: write, read, apply."""
+"""CDI files: write, read, apply to a container (``spec``, ``folder``, ``apply``)."""
