@@ -1,0 +1,1 @@
+"""How containers run: the Runtime protocol, the supervisor, and the process and bwrap runtimes."""
