@@ -30,7 +30,7 @@ def test_precedence_follows_the_specification() -> None:
     order = ["1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta", "1.0.0-beta.2", "1.0.0-beta.11"]
     order += ["1.0.0-rc.1", "1.0.0", "1.0.1", "1.1.0", "2.0.0"]
     versions = [Semver.parse(text) for text in order]
-    assert sorted(reversed(versions)) == versions
+    assert sorted(versions, reverse=True) == versions[::-1]
 
 
 def test_build_metadata_is_printed_but_not_compared() -> None:
