@@ -48,7 +48,7 @@ def main() -> int:
     if sys.version_info < MINIMUM:
         sys.exit(
             f"kubedra needs Python {MINIMUM[0]}.{MINIMUM[1]} or newer; {sys.executable} is "
-            f"{sys.version.split()[0]}. Name another with: make PYTHON=python3.12 {'test' if level == 'dev' else 'demo'}"
+            f"{sys.version.split()[0]}. Name another one, for example: make PYTHON=python3.12 demo"
         )
     if current(level, wanted):
         return 0
