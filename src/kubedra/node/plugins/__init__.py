@@ -1,0 +1,1 @@
+"""Plugins of the node: who registered, who is connected, who is gone."""
