@@ -75,7 +75,9 @@ async def test_terminate_reaches_the_command_and_kill_ends_it(runtime: Runtime, 
         await asyncio.sleep(0.01)
     assert polite.terminate()
     assert (await polite.wait()).code == 7
-    deaf = await runtime.start(config(tmp_path, "trap '' TERM; sleep 60", attempt=1))
+    deaf = await runtime.start(config(tmp_path, "trap '' TERM; echo deaf; sleep 60", attempt=1))
+    while log_lines(tmp_path)[-1][2] != "deaf":
+        await asyncio.sleep(0.01)
     deaf.terminate()
     assert deaf.kill()
     assert (await deaf.wait()).code == 137
