@@ -12,7 +12,7 @@ from kubedra.api import codec, kinds
 from kubedra.api.errors import ApiError
 from kubedra.base import yaml
 from kubedra.cli.connect import Target, cluster_options, say_where, with_client
-from kubedra.cli.output import Refusal, nearest, print_json
+from kubedra.cli.output import JSON_OUTPUT, Refusal, nearest, print_json
 from kubedra.client.requests import error_from
 
 MANAGER = "kubedra"
@@ -22,7 +22,7 @@ MANAGER = "kubedra"
 @click.option("-f", "--filename", "filenames", multiple=True, required=True, help="File, folder, or - for stdin.")
 @click.option("--force-conflicts", is_flag=True, help="Take over fields that others manage.")
 @click.option("--dry-run", is_flag=True, help="Let the server check everything and write nothing.")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="Form of output.")
+@JSON_OUTPUT
 @cluster_options
 def apply(filenames: tuple[str, ...], force_conflicts: bool, dry_run: bool, output: str, target: Target) -> None:
     """Create or change objects from files. Everything is checked by the server before anything is written."""
@@ -65,6 +65,10 @@ def apply(filenames: tuple[str, ...], force_conflicts: bool, dry_run: bool, outp
             print_json(results)
 
     with_client(target, work)
+
+
+def _namespace(document: yaml.Document, kind: kinds.Kind[Any], default: str) -> str:
+    return str(document.value["metadata"].get("namespace") or default) if kind.namespaced else ""
 
 
 async def _apply(

@@ -10,7 +10,7 @@ from kubedra.api import kinds
 from kubedra.api.errors import ApiError
 from kubedra.cli.apply import read_documents, resolve
 from kubedra.cli.connect import Target, cluster_options, say_where, with_client
-from kubedra.cli.output import print_json
+from kubedra.cli.output import JSON_OUTPUT, print_json
 from kubedra.cli.resources import parse_arguments
 
 
@@ -21,7 +21,7 @@ from kubedra.cli.resources import parse_arguments
 @click.option("--grace-period", type=int, default=None, metavar="SECONDS", help="Time that pods get to end.")
 @click.option("--wait/--no-wait", default=True, help="Wait until the objects are gone.")
 @click.option("--timeout", default=60.0, metavar="SECONDS", help="How long to wait.")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="Form of output.")
+@JSON_OUTPUT
 @cluster_options
 def delete(
     resources: tuple[str, ...],

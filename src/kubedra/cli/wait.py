@@ -81,7 +81,8 @@ def holds(tree: dict[str, Any], condition: str) -> bool:
         return bool(status.get("phase") == value)
     if what == "condition":
         kind, _, wanted = value.partition("=")
-        found = next((c for c in status.get("conditions") or () if c.get("type", "").lower() == kind.lower()), {})
+        conditions: list[dict[str, Any]] = status.get("conditions") or []
+        found = next((c for c in conditions if c.get("type", "").lower() == kind.lower()), {})
         return bool(found.get("status", "").lower() == (wanted or "True").lower())
     if what.startswith(".") or what == "jsonpath":
         path, _, wanted = (condition if what.startswith(".") else value.strip("{}'\"").replace("}", "")).partition("=")
