@@ -151,11 +151,15 @@ class Store:
 
     async def delete(self, key: Key, encode: Callable[[int], bytes], *, expect: int) -> Record:
         """Removes the key if it is at `expect`; `encode` gives the last state that watchers are shown."""
+        return await self.submit_delete(key, encode, expect=expect)
+
+    def submit_delete(self, key: Key, encode: Callable[[int], bytes], *, expect: int) -> asyncio.Future[Record]:
+        """The part of `delete` that happens at once."""
         current = self._check(key, expect)
         if current is None:
             raise RevisionConflict(expect, 0)
         revision = self._submitted + 1
-        return await self._submit(Event("DELETED", Record(key, revision, encode(revision)), current))
+        return self._submit(Event("DELETED", Record(key, revision, encode(revision)), current))
 
     def _check(self, key: Key, expect: int) -> Record | None:
         current = self.latest(key)

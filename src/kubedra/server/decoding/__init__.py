@@ -1,0 +1,1 @@
+"""From the bytes of a request to a plain tree that is known to fit the schema."""

@@ -1,0 +1,133 @@
+"""How an answer is shown: JSON as it is stored, PartialObjectMetadata, a Table, or YAML; chosen by Accept.
+
+Upstream counterpart: apiserver/pkg/endpoints/handlers (response.go, negotiation).
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Literal, NamedTuple
+
+from kubedra.api.errors import ApiError
+from kubedra.server.calls import Call
+from kubedra.server.requests import Response
+from kubedra.server.serving import encode
+from kubedra.server.store import Record
+from kubedra.server.verbs.reading import Listing, list_response
+
+Tree = dict[str, Any]
+
+
+class Form(NamedTuple):
+    """What the client asked for: a plain object, metadata alone or a table, in JSON or YAML."""
+
+    shape: Literal["object", "PartialObjectMetadata", "PartialObjectMetadataList", "Table"] = "object"
+    yaml: bool = False
+
+
+_PLAIN = Form()
+_SUPPORTED = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+
+
+def wanted(call: Call) -> Form:
+    """Reads Accept. Raises 406."""
+    accept = call.request.headers.get("accept", "")
+    if accept in ("", "application/json", "*/*"):
+        return _PLAIN
+    refused_shape = False
+    for clause in accept.split(","):
+        media, *parameters = [part.strip() for part in clause.split(";")]
+        if media not in ("application/json", "application/yaml", "*/*"):
+            continue
+        options = dict(part.split("=", 1) for part in parameters if "=" in part)
+        shape = options.get("as", "")
+        if not shape:
+            return Form(yaml=media == "application/yaml")
+        if (
+            options.get("g") == "meta.k8s.io"
+            and options.get("v") == "v1"
+            and shape
+            in (
+                "Table",
+                "PartialObjectMetadata",
+                "PartialObjectMetadataList",
+            )
+        ):
+            return Form(shape, media == "application/yaml")  # type: ignore[arg-type]
+        refused_shape = True
+    if refused_shape:
+        raise ApiError(406, "NotAcceptable", f"only the following media types are accepted: {_SUPPORTED}")
+    raise ApiError(406, "NotAcceptable", f"406: Not Acceptable\n\nAvailable representations: {_SUPPORTED}")
+
+
+def represent_object(call: Call, record: Record, form: Form, status: int = 200) -> Response:
+    """One object in the form that was asked for."""
+    served = call.served
+    if form is _PLAIN:
+        return Response(status, served.bytes_of(record))
+    if form.shape == "PartialObjectMetadata":
+        return _rendered(partial(record), form, status)
+    if form.shape == "PartialObjectMetadataList":
+        group = served.kind.group.split(".", 1)[0] or "core"
+        raise ApiError(
+            406,
+            "NotAcceptable",
+            "you requested PartialObjectMetadataList, but the requested object is not a list "
+            f"(*{group}.{served.kind.kind})",
+        )
+    if form.shape == "Table":
+        return _rendered(_tables().table(call, [record], {"resourceVersion": str(record.revision)}), form, status)
+    return _rendered(served.from_storage(record.tree()), form, status)
+
+
+def represent_list(call: Call, found: Listing, form: Form) -> Response:
+    """A list in the form that was asked for."""
+    served = call.served
+    if form is _PLAIN:
+        return list_response(call, found)
+    meta: Tree = {"resourceVersion": str(found.revision)}
+    if found.continue_:
+        meta["continue"] = found.continue_
+    if found.remaining:
+        meta["remainingItemCount"] = found.remaining
+    if form.shape == "PartialObjectMetadataList":
+        items = [partial(record) for record in found.records]
+        tree: Tree = {
+            "kind": "PartialObjectMetadataList",
+            "apiVersion": "meta.k8s.io/v1",
+            "metadata": meta,
+            "items": items,
+        }
+        return _rendered(tree, form)
+    if form.shape == "PartialObjectMetadata":
+        group = served.kind.group.split(".", 1)[0] or "core"
+        raise ApiError(
+            406,
+            "NotAcceptable",
+            f"you requested PartialObjectMetadata, but the requested object is a list (*{group}.{served.list_kind})",
+        )
+    if form.shape == "Table":
+        return _rendered(_tables().table(call, found.records, meta), form)
+    items = [served.from_storage(record.tree()) for record in found.records]
+    tree = {"kind": served.list_kind, "apiVersion": served.kind.api_version, "metadata": meta, "items": items}
+    return _rendered(tree, form)
+
+
+def partial(record: Record) -> Tree:
+    """PartialObjectMetadata of a record."""
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": record.shared_tree()["metadata"],
+    }
+
+
+def _rendered(tree: Tree, form: Form, status: int = 200) -> Response:
+    if form.yaml:
+        text: str = importlib.import_module("kubedra.base.yaml").dump(tree)
+        return Response(status, text.encode(), "application/yaml")
+    return Response(status, encode(tree))
+
+
+def _tables() -> Any:
+    return importlib.import_module("kubedra.server.tables")

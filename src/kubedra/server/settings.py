@@ -1,0 +1,33 @@
+"""Settings of the embedded API server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kubedra.base.features import FeatureGates
+
+DEFAULT_PORT = 6443
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """Where the server keeps its data and how it is reached.
+
+    `port` 0 takes any free port, None the default port or, if that is taken, the next free one.
+    `http` False starts the store and the verbs without any socket (in-process clients only).
+    """
+
+    data_dir: Path
+    host: str = "127.0.0.1"
+    port: int | None = None
+    http: bool = True
+    feature_gates: FeatureGates = field(default_factory=FeatureGates)
+    # Extra admission plugins that upstream has off by default, such as "NodeRestriction".
+    admission: frozenset[str] = frozenset()
+    # A static admin token; made up on first start when it is empty.
+    admin_token: str = ""
+    # How many events of one resource are kept for watches and paged lists.
+    keep_events: int = 4096
+    # Seconds that open connections get when the server stops.
+    stop_seconds: float = 5.0
