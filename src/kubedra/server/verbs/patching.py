@@ -111,11 +111,27 @@ def _word(value: Any) -> str:
 @cache
 def _patches() -> tuple[Any, Any, Any]:
     package = "kubedra.server.patch"
+    try:
+        importlib.import_module(package)
+    except ModuleNotFoundError:
+        return None, _merge, _merge
     return (
         importlib.import_module(f"{package}.json_patch").json_patch,
         importlib.import_module(f"{package}.merge_patch").merge_patch,
         importlib.import_module(f"{package}.strategic_merge").strategic_merge,
     )
+
+
+def _merge(tree: Any, patch: Any) -> Any:
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(tree) if isinstance(tree, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = _merge(merged.get(key), value)
+    return merged
 
 
 def compute(kind: str, tree: Tree, body: Any, definition: str) -> Any:
@@ -125,7 +141,7 @@ def compute(kind: str, tree: Tree, body: Any, definition: str) -> Any:
         return json_patch(tree, body)
     if kind == "merge":
         return merge_patch(tree, body)
-    return strategic_merge(tree, body, schema.definition(definition))
+    return strategic_merge(tree, body, schema.definition(definition)) if json_patch else merge_patch(tree, body)
 
 
 def checked(call: Call, tree: Any) -> Tree:
