@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from functools import cache
 from typing import Any
@@ -15,8 +16,6 @@ from kubedra.server.registry.strategy import Strategy
 def strategy_for(kind: Kind[Any]) -> Strategy:
     """The strategy of a kind (in its storage version)."""
     found: Strategy | None = None
-    try:
+    with contextlib.suppress(ModuleNotFoundError):
         found = importlib.import_module("kubedra.server.registry.strategies").strategy_for(kind)
-    except ModuleNotFoundError:
-        pass
     return found or builtin.strategy_for(kind)
