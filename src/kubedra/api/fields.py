@@ -35,7 +35,7 @@ _TITLES = {
     TOO_MANY: "Too many",
     INTERNAL: "Internal error",
 }
-_WITHOUT_VALUE = {REQUIRED, FORBIDDEN, TOO_LONG, INTERNAL, TOO_MANY}
+_WITHOUT_VALUE = {REQUIRED, FORBIDDEN, TOO_LONG, INTERNAL}
 
 
 class FieldPath:
@@ -108,19 +108,19 @@ def invalid(path: FieldPath | str, value: Any, detail: str, origin: str = "") ->
     return FieldError(INVALID, str(path), value, detail, origin)
 
 
-def not_found(path: FieldPath | str, value: Any) -> FieldError:
+def not_found(path: FieldPath | str, value: Any, detail: str = "") -> FieldError:
     """The value names something that is not there."""
-    return FieldError(NOT_FOUND, str(path), value)
+    return FieldError(NOT_FOUND, str(path), value, detail)
 
 
-def duplicate(path: FieldPath | str, value: Any) -> FieldError:
+def duplicate(path: FieldPath | str, value: Any, detail: str = "") -> FieldError:
     """The value stands twice where it may stand once."""
-    return FieldError(DUPLICATE, str(path), value)
+    return FieldError(DUPLICATE, str(path), value, detail)
 
 
 def not_supported(path: FieldPath | str, value: Any, supported: Sequence[str]) -> FieldError:
-    """The value is none of those that are possible."""
-    quoted = ", ".join(f'"{s}"' for s in sorted(supported))
+    """The value is none of those that are possible; they are named in the order given (upstream's differs by field)."""
+    quoted = ", ".join(f'"{s}"' for s in supported)
     return FieldError(NOT_SUPPORTED, str(path), value, f"supported values: {quoted}" if supported else "")
 
 
