@@ -7,17 +7,29 @@ from dataclasses import dataclass
 from kubedra.base.clock import Clock
 from kubedra.client.protocol import Client
 from kubedra.controllers.claims import ClaimController
+from kubedra.controllers.daemon_sets import DaemonSetController
+from kubedra.controllers.deployments import DeploymentController
+from kubedra.controllers.disruption import DisruptionController
 from kubedra.controllers.garbage import GarbageCollector
+from kubedra.controllers.jobs import JobController
 from kubedra.controllers.namespaces import NamespaceController
+from kubedra.controllers.node_lifecycle import GRACE_SECONDS, NodeLifecycleController
+from kubedra.controllers.replica_sets import ReplicaSetController
 from kubedra.controllers.service_accounts import ServiceAccountController
 from kubedra.controllers.shell import Controller, ControllerShell
+from kubedra.controllers.stateful_sets import StatefulSetController
 
 
 @dataclass(frozen=True)
 class ControllerSettings:
-    """``ca``: the PEM certificate that is published in every namespace ("" publishes none)."""
+    """What controllers are told.
+
+    ``ca``: the PEM certificate that is published in every namespace ("" publishes none).
+    ``node_grace_seconds``: how long a node may be silent (upstream's --node-monitor-grace-period).
+    """
 
     ca: str = ""
+    node_grace_seconds: float = GRACE_SECONDS
 
 
 class ControllerManager:
@@ -39,4 +51,11 @@ def controllers(settings: ControllerSettings) -> list[Controller]:
         GarbageCollector(),
         NamespaceController(),
         ServiceAccountController(settings.ca),
+        ReplicaSetController(),
+        DeploymentController(),
+        StatefulSetController(),
+        DaemonSetController(),
+        JobController(),
+        NodeLifecycleController(settings.node_grace_seconds),
+        DisruptionController(),
     ]
