@@ -87,7 +87,9 @@ def replace(call: Call, live: Record, new: Tree) -> Record | asyncio.Future[Reco
     if call.subresource == "status":
         new = _status_only(call, new, old)
         metadata = new["metadata"]
-    elif served.has_status and not call.subresource:
+    elif call.subresource == "finalize":
+        new = dict(old, metadata=metadata, spec=new.get("spec") or {})
+    elif served.has_status:
         new.pop("status", None)
         if "status" in old:
             new["status"] = old["status"]
