@@ -12,7 +12,6 @@ from typing import Any
 from kubedra.api import errors
 from kubedra.api.errors import ApiError
 from kubedra.server.calls import Call
-from kubedra.server.decoding.structure import drop_empty
 from kubedra.server.serving import Served, encode_object
 from kubedra.server.store import Record, StoreUnavailable
 
@@ -42,7 +41,6 @@ def dry_record(call: Call, tree: Tree, revision: int) -> Record:
 def finish(call: Call, tree: Tree) -> None:
     """Brings a valid tree into the form that is stored."""
     call.served.strategy.canonicalize(tree)
-    drop_empty(tree, call.served.storage_plan)
 
 
 def refuse_invalid(call: Call, name: str, found: list[Any]) -> None:
