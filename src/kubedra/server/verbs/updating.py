@@ -139,8 +139,9 @@ def _status_only(call: Call, new: Tree, old: Tree) -> Tree:
     result = dict(old)
     metadata = new["metadata"]
     if call.served.storage not in _STATUS_KEEPS_METADATA:
-        managed = metadata.get("managedFields")
-        metadata = dict(old["metadata"])
+        managed, uid = metadata.get("managedFields"), metadata["uid"]
+        # The uid is a precondition: validation compares it with the old one.
+        metadata = old["metadata"] | {"uid": uid}
         metadata.pop("resourceVersion", None)
         metadata.pop("managedFields", None)
         if managed is not None:
