@@ -162,3 +162,31 @@ async def test_strategic_merge_and_json_patch_go_through_the_verbs(client: InPro
     operations = [{"op": "replace", "path": "/spec/containers/0/image", "value": "k"}]
     changed = await client.patch(kinds.POD, "p", operations, "default", patch_type="json")
     assert changed.spec.containers[0].image == "k"
+
+
+async def test_replicas_are_handed_over_through_the_scale(client: InProcessClient) -> None:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
+    config = {"metadata": {"name": "d"}, "spec": spec}
+    await client.patch(kinds.DEPLOYMENT, "d", config, "default", patch_type="apply", field_manager="m")
+    path = kinds.DEPLOYMENT.path("default", "d")
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "d"}, "spec": {"replicas": 3}}
+    headers = {"content-type": "application/apply-patch+yaml"}
+    query = {"fieldManager": "hpa"}
+    body = json.dumps(scale).encode()
+    answer = await client.request("PATCH", f"{path}/scale", query=query, body=body, headers=headers)
+    assert answer.status == 409
+    message = json.loads(answer.body)["message"]
+    assert message == 'Apply failed with 1 conflict: conflict with "m": .spec.replicas'
+    query["force"] = "true"
+    answer = await client.request("PATCH", f"{path}/scale", query=query, body=body, headers=headers)
+    assert (answer.status, json.loads(answer.body)["spec"]) == (200, {"replicas": 3})
+    found = await owners(client, path)
+    assert found[("hpa", "Apply")] == {"f:spec": {"f:replicas": {}}}
+    assert "f:replicas" not in found[("m", "Apply")]["f:spec"]
+    merge = {"content-type": "application/merge-patch+json"}
+    body = b'{"spec": {"replicas": 5}}'
+    await client.request("PATCH", f"{path}/scale", query={"fieldManager": "u"}, body=body, headers=merge)
+    found = await owners(client, path)
+    assert found[("u", "Update")] == {"f:spec": {"f:replicas": {}}}
+    assert ("hpa", "Apply") not in found

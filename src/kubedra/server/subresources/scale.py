@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import msgspec
-
 from kubedra.api import errors
 from kubedra.api import fields as f
 from kubedra.api.errors import ApiError, bad_request
 from kubedra.server.calls import Call
 from kubedra.server.handler import Handler, no_method
+from kubedra.server.patch import read_apply_config
+from kubedra.server.patch.apply.scale import scale_manager, to_parent, to_scale
 from kubedra.server.requests import Response, json_response
 from kubedra.server.store import Record
 from kubedra.server.subresources.bodies import read_body
@@ -38,19 +38,39 @@ async def scale(call: Call) -> Response:
     if call.verb == "update":
         call.check_options()
         body = read_body(call, "Scale", _SCALE)
-        updating.check_name(call, body.setdefault("metadata", {}))
-        return json_response(scale_of(await _apply(call, _live(call), body)))
-    if call.verb == "patch":
+        live = _live(call)
+        body = scale_manager().update(_owned_scale(call, live), body, call.manager, call.state.now())
+    elif call.verb == "patch":
         kind = patching.patch_type(call)
         patching.check_patch_options(call, kind)
         live = _live(call)
-        # An apply of a scale is a merge: it has one field.
-        value = patching.parse_patch(call.request.body, "merge" if kind == "apply" else kind)
-        patched = patching.compute("merge" if kind == "apply" else kind, scale_of(live), value, _SCALE)
-        body = msgspec.json.decode(msgspec.json.encode(patched))
-        updating.check_name(call, body.setdefault("metadata", {}))
-        return json_response(scale_of(await _apply(call, live, body)))
-    return no_method()
+        body = _patched(call, kind, _owned_scale(call, live))
+    else:
+        return no_method()
+    updating.check_name(call, body.setdefault("metadata", {}))
+    return json_response(scale_of(await _store(call, live, body)))
+
+
+def _patched(call: Call, kind: str, live: Tree) -> Tree:
+    manager, now = call.manager, call.state.now()
+    if kind == "apply":
+        config = read_apply_config(call.request.body).value
+        return scale_manager().apply(live, config, manager, now, force=call.flag("force"))
+    patched: Tree = patching.compute(kind, live, patching.parse_patch(call.request.body, kind), _SCALE)
+    return scale_manager().update(live, patched, manager, now)
+
+
+def _owned_scale(call: Call, live: Record) -> Tree:
+    """The Scale with the owners of the replicas in its managed fields."""
+    made = scale_of(live)
+    entries = to_scale(live.shared_tree()["metadata"].get("managedFields") or [], _replicas(call))
+    if entries:
+        made["metadata"]["managedFields"] = entries
+    return made
+
+
+def _replicas(call: Call) -> dict[str, tuple[str, ...]]:
+    return {call.served.kind.api_version: ("f:spec", "f:replicas")}
 
 
 def _live(call: Call) -> Record:
@@ -95,7 +115,7 @@ def _expression(expression: Tree) -> str:
     return f"{key} {word} ({','.join(sorted(expression.get('values') or ()))})"
 
 
-async def _apply(call: Call, live: Record, body: Tree) -> Record:
+async def _store(call: Call, live: Record, body: Tree) -> Record:
     replicas = (body.get("spec") or {}).get("replicas", 0)
     if not isinstance(replicas, int):
         raise bad_request('Scale in version "v1" cannot be handled as a Scale: spec.replicas is not a number')
@@ -113,5 +133,13 @@ async def _apply(call: Call, live: Record, body: Tree) -> Record:
     if given and given != tree["metadata"]["resourceVersion"]:
         raise errors.modified(call.served.kind, call.name)
     tree.setdefault("spec", {})["replicas"] = replicas
+    entries = to_parent(
+        tree["metadata"].pop("managedFields", []),
+        body["metadata"].get("managedFields") or [],
+        call.served.kind.api_version,
+        _replicas(call),
+    )
+    if entries:
+        tree["metadata"]["managedFields"] = entries
     outcome = updating.replace(call, live, tree)
     return await outcome if isinstance(outcome, asyncio.Future) else outcome

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -63,10 +63,23 @@ def other_version(tree: Tree, api_version: str) -> Tree | None:
     return convert({**tree, "apiVersion": api_version}, str(tree.get("apiVersion") or ""), api_version)
 
 
+class Owned(Protocol):
+    """What a field manager must know of a kind."""
+
+    @property
+    def definition(self) -> str: ...
+
+    @property
+    def api_version(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
+
+
 class FieldManager:
     """Ownership of the fields of one kind in one version through one endpoint."""
 
-    def __init__(self, kind: Kind[Any], subresource: str = "", converter: Convert = other_version) -> None:
+    def __init__(self, kind: Owned, subresource: str = "", converter: Convert = other_version) -> None:
         self._kind = kind
         self._subresource = subresource
         reset = reset_paths(kind.definition, subresource)
