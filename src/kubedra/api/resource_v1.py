@@ -20,14 +20,9 @@ class AllocatedDeviceStatus(Struct, frozen=True, kw_only=True, omit_defaults=Tru
     share_id: str = _field(default="", name="shareID")
 
 
-class DeviceAllocationResult(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    config: tuple[DeviceAllocationConfiguration, ...] = ()
-    results: tuple[DeviceRequestAllocationResult, ...] = ()
-
-
 class AllocationResult(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     allocation_timestamp: str = ""
-    devices: DeviceAllocationResult = DeviceAllocationResult()
+    devices: DeviceAllocationResult | None = None
     node_selector: core_v1.NodeSelector | None = None
 
 
@@ -80,6 +75,11 @@ class DeviceAllocationConfiguration(Struct, frozen=True, kw_only=True, omit_defa
     opaque: OpaqueDeviceConfiguration | None = None
     requests: tuple[str, ...] = ()
     source: str = ""
+
+
+class DeviceAllocationResult(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    config: tuple[DeviceAllocationConfiguration, ...] = ()
+    results: tuple[DeviceRequestAllocationResult, ...] = ()
 
 
 class DeviceAttribute(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -255,7 +255,7 @@ class OpaqueDeviceConfiguration(Struct, frozen=True, kw_only=True, omit_defaults
 
 
 class ResourceClaimSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    devices: DeviceClaim = DeviceClaim()
+    devices: DeviceClaim | None = None
 
 
 class ResourceClaimStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from kubedra.api import kinds
@@ -20,12 +21,15 @@ from kubedra.client.protocol import Client
 from kubedra.node.claims.cache import Call, ClaimCache, ClaimState, Instructions, UnprepareIncomplete
 from kubedra.node.claims.checkpoint import ClaimCheckpoint
 from kubedra.node.claims.resolving import PrepareError, claim_names, container_devices, wanted_claims
-from kubedra.wire.dra import Claim, Device, PrepareResult
+from kubedra.node.metrics import NodeMetrics
+from kubedra.wire.dra import Claim, Device, PrepareResult, Version, service_name
 from kubedra.wire.transport import CallError
 
 
 class Driver(Protocol):
     """What a driver is asked: DraClient has this shape."""
+
+    version: Version
 
     async def prepare(self, claims: tuple[Claim, ...], *, timeout: float) -> Mapping[str, PrepareResult]: ...
 
@@ -50,6 +54,7 @@ class ClaimPreparation:
         prepare_timeout: float = 45.0,
         unprepare_timeout: float = 45.0,
         optional_operations: bool = False,
+        metrics: NodeMetrics | None = None,
     ) -> None:
         self._client = client
         self._drivers = drivers
@@ -57,6 +62,7 @@ class ClaimPreparation:
         self._prepare_timeout = prepare_timeout
         self._unprepare_timeout = unprepare_timeout
         self._optional_operations = optional_operations
+        self._metrics = metrics
         self._cache = ClaimCache(checkpoint.load())
         self._locks: dict[str, asyncio.Lock] = {}
         self._saving = asyncio.Lock()
@@ -87,6 +93,10 @@ class ClaimPreparation:
         """Prepares all claims of a pod that is about to start; raises PrepareError. Idempotent."""
         if not pod.spec.resource_claims and pod.status.extended_resource_claim_status is None:
             return
+        with self._timed("PrepareResources"):
+            await self._prepare_pod(pod)
+
+    async def _prepare_pod(self, pod: Pod) -> None:
         claims = await self._fetch(pod)
         wanted = wanted_claims(
             pod,
@@ -101,8 +111,11 @@ class ClaimPreparation:
 
     async def unprepare(self, pod_uid: str) -> None:
         """Lets go of all claims of a pod whose containers have ended; raises PrepareError. Idempotent."""
-        async with self._locked(state.uid for state in self._cache.held_by(pod_uid)):
-            await self._follow(self._cache.unprepare(pod_uid), self._unprepare)
+        if not self.holds(pod_uid):
+            return
+        with self._timed("UnprepareResources"):
+            async with self._locked(state.uid for state in self._cache.held_by(pod_uid)):
+                await self._follow(self._cache.unprepare(pod_uid), self._unprepare)
 
     async def _fetch(self, pod: Pod) -> dict[str, ResourceClaim | None]:
         claims: dict[str, ResourceClaim | None] = {}
@@ -145,7 +158,8 @@ class ClaimPreparation:
         if driver is None:
             raise PrepareError(f"DRA driver {call.driver} is not registered")
         try:
-            answer = await driver.prepare(call.claims, timeout=self._prepare_timeout)
+            with self._timed_call(call.driver, driver.version, "NodePrepareResources"):
+                answer = await driver.prepare(call.claims, timeout=self._prepare_timeout)
         except CallError as error:
             raise PrepareError(f"NodePrepareResources: {error}") from error
         self._cache.prepare_answered(call, answer)
@@ -155,7 +169,8 @@ class ClaimPreparation:
         if driver is None:
             raise PrepareError(f"DRA driver {call.driver} is not registered")
         try:
-            answer = await driver.unprepare(call.claims, timeout=self._unprepare_timeout)
+            with self._timed_call(call.driver, driver.version, "NodeUnprepareResources"):
+                answer = await driver.unprepare(call.claims, timeout=self._unprepare_timeout)
         except CallError as error:
             raise PrepareError(f"NodeUnprepareResources: {error}") from error
         try:
@@ -166,3 +181,28 @@ class ClaimPreparation:
             raise
         if instructions.save:
             await self._save()
+
+    # ---- metrics ----
+
+    @contextlib.contextmanager
+    def _timed(self, operation: str) -> Iterator[None]:
+        begin, failed = time.perf_counter(), "true"
+        try:
+            yield
+            failed = "false"
+        finally:
+            if self._metrics is not None:
+                self._metrics.operations.labels(operation, failed).observe(time.perf_counter() - begin)
+
+    @contextlib.contextmanager
+    def _timed_call(self, driver: str, version: Version, method: str) -> Iterator[None]:
+        begin, code = time.perf_counter(), "OK"
+        try:
+            yield
+        except CallError as error:
+            code = error.code
+            raise
+        finally:
+            if self._metrics is not None:
+                labels = (driver, f"/{service_name(version)}/{method}", code)
+                self._metrics.calls.labels(*labels).observe(time.perf_counter() - begin)

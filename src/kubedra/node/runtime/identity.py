@@ -17,6 +17,8 @@ import msgspec
 
 ID_VARIABLE = "KUBEDRA_CONTAINER_ID"
 _ENDED_STATES = frozenset("ZXx")
+_SWEEP_ROUNDS = 20
+_EXEC_ROUNDS = 2
 
 
 class ProcessIdentity(msgspec.Struct, frozen=True):
@@ -92,20 +94,28 @@ def kill_marked(container_id: str) -> int:
     For what a container left behind when its supervisor was killed: the id is random, so who carries it is ours.
     """
     marker = f"{ID_VARIABLE}={container_id}".encode()
-    found = 0
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit() or int(entry.name) == os.getpid():
-            continue
-        try:
-            handle = os.pidfd_open(int(entry.name))
-        except OSError:
-            continue
-        try:
-            if marker in (entry / "environ").read_bytes().split(b"\0"):
-                signal.pidfd_send_signal(handle, signal.SIGKILL)
-                found += 1
-        except OSError:
-            continue
-        finally:
-            os.close(handle)
-    return found
+    killed = 0
+    for turn in range(_SWEEP_ROUNDS):
+        again = False
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit() or int(entry.name) == os.getpid():
+                continue
+            try:
+                handle = os.pidfd_open(int(entry.name))
+            except OSError:
+                continue
+            try:
+                environ = (entry / "environ").read_bytes()
+                if marker in environ.split(b"\0"):
+                    signal.pidfd_send_signal(handle, signal.SIGKILL)
+                    killed += 1
+                    again = True
+                elif turn < _EXEC_ROUNDS and not environ and (entry / "statm").read_bytes()[:2] != b"0 ":
+                    again = True  # in the middle of an exec: look again
+            except OSError:
+                continue
+            finally:
+                os.close(handle)
+        if not again:
+            break
+    return killed

@@ -214,7 +214,8 @@ class Launcher:
             stderr=subprocess.DEVNULL,
             bufsize=0,
             cwd="/",
-            env={},
+            # Not empty: an empty one is what a process in the middle of an exec has, and those are looked at twice.
+            env={"LANG": "C.UTF-8"},
             start_new_session=True,
         )
 

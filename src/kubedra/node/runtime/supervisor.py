@@ -27,7 +27,8 @@ LINE_LIMIT = 16 * 1024
 ID_VARIABLE = b"KUBEDRA_CONTAINER_ID="
 EX_NOT_FOUND = 127
 EX_NOT_EXECUTABLE = 126
-SWEEP_ROUNDS = 5
+SWEEP_ROUNDS = 20
+EXEC_ROUNDS = 2
 DEFAULT_PATH = b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -215,9 +216,9 @@ class Command:
             pass
 
     def sweep(self) -> None:
-        """Kills what the command left behind: its session, and whoever carries this container's id."""
+        """Kills what the command left behind: whoever carries this container's id."""
         own = posix.getpid()
-        for _ in range(SWEEP_ROUNDS):
+        for turn in range(SWEEP_ROUNDS):
             found = False
             for name in posix.listdir("/proc"):
                 if not name.isdigit() or int(name) in (own, self.pid):
@@ -228,9 +229,12 @@ class Command:
                     continue
                 try:
                     # Looked at after the handle was taken: what is read belongs to what will be signalled.
-                    if self.marker in read_file(f"/proc/{name}/environ").split(b"\0"):
+                    environ = read_file(f"/proc/{name}/environ")
+                    if self.marker in environ.split(b"\0"):
                         _signal.pidfd_send_signal(handle, _signal.SIGKILL)
                         found = True
+                    elif turn < EXEC_ROUNDS and not environ and read_file(f"/proc/{name}/statm")[:2] != b"0 ":
+                        found = True  # in the middle of an exec: look again
                 except OSError:
                     pass
                 finally:

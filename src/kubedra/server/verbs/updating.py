@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from kubedra.api import errors
@@ -10,12 +11,10 @@ from kubedra.api import fields as f
 from kubedra.api.errors import bad_request
 from kubedra.server.calls import Call
 from kubedra.server.decoding.bodies import decode
-from kubedra.server.patch import without_time_changes
 from kubedra.server.registry.defaulting import apply_defaults
 from kubedra.server.store import Record
 from kubedra.server.verbs.creating import create_tree
-from kubedra.server.verbs.owning import owned
-from kubedra.server.verbs.storing import dry_record, encoder, finish, refuse_invalid
+from kubedra.server.verbs.storing import dry_record, encoder, finish, manage_fields, refuse_invalid
 
 Tree = dict[str, Any]
 
@@ -46,7 +45,7 @@ async def update_tree(call: Call, tree: Tree) -> tuple[Record, bool]:
             f"Precondition failed: UID in precondition: {given_uid}, UID in object meta: {live_uid}",
         )
     apply_defaults(call.served.kind, tree, call.state.now())
-    outcome = replace(call, live, call.served.to_storage(owned(call, live, tree)))
+    outcome = replace(call, live, call.served.to_storage(tree))
     return (outcome if isinstance(outcome, Record) else await outcome), False
 
 
@@ -65,8 +64,14 @@ def check_name(call: Call, metadata: Tree) -> None:
         metadata["namespace"] = call.namespace
 
 
-def replace(call: Call, live: Record, new: Tree) -> Record | asyncio.Future[Record]:
-    """Makes `new` (a stored-version tree with its managed fields, owned by this call) the object's state after `live`.
+def replace(
+    call: Call,
+    live: Record,
+    new: Tree,
+    *,
+    manage: Callable[[Call, Tree, Tree], None] | None = manage_fields,
+) -> Record | asyncio.Future[Record]:
+    """Makes `new` (a stored-version tree, owned by this call) the state of the object after `live`.
 
     The record itself is the outcome of a dry run and of a change that changes nothing.
     """
@@ -87,9 +92,7 @@ def replace(call: Call, live: Record, new: Tree) -> Record | asyncio.Future[Reco
     if call.subresource == "status":
         new = _status_only(call, new, old)
         metadata = new["metadata"]
-    elif call.subresource == "finalize":
-        new = dict(old, metadata=metadata, spec=new.get("spec") or {})
-    elif served.has_status:
+    elif served.has_status and not call.subresource:
         new.pop("status", None)
         if "status" in old:
             new["status"] = old["status"]
@@ -99,6 +102,8 @@ def replace(call: Call, live: Record, new: Tree) -> Record | asyncio.Future[Reco
         metadata["generation"] = generation + 1 if _spec_changed(new, old) else generation or 1
     for admission in state.admission:
         admission.update(call, new, old)
+    if manage is not None:
+        manage(call, old, new)
     refuse_invalid(call, call.name, strategy.validate_update(new, old, context))
     call.warnings += strategy.warnings(new, old, context)
     finish(call, new)
@@ -107,7 +112,7 @@ def replace(call: Call, live: Record, new: Tree) -> Record | asyncio.Future[Reco
     if _is_done(served.storage, new):
         return _delete(call, live, new)
     metadata["resourceVersion"] = old_metadata["resourceVersion"]
-    if without_time_changes(old, new) == old:
+    if new == old:
         return live
     return state.store.submit_put(call.key, encoder(served, new), expect=live.revision)
 
@@ -139,11 +144,9 @@ def _status_only(call: Call, new: Tree, old: Tree) -> Tree:
     result = dict(old)
     metadata = new["metadata"]
     if call.served.storage not in _STATUS_KEEPS_METADATA:
-        managed, uid = metadata.get("managedFields"), metadata["uid"]
-        # The uid is a precondition: validation compares it with the old one.
-        metadata = old["metadata"] | {"uid": uid}
+        managed = metadata.get("managedFields")
+        metadata = dict(old["metadata"])
         metadata.pop("resourceVersion", None)
-        metadata.pop("managedFields", None)
         if managed is not None:
             metadata["managedFields"] = managed
     result["metadata"] = metadata

@@ -1,1 +1,0 @@
-"""Read-only answers for people: why, and how things hang together."""
