@@ -13,7 +13,9 @@ from collections.abc import Callable, Generator, Sequence
 from itertools import count
 
 from kubedra.allocation.attempt import Attempt
+from kubedra.allocation.bounds import impossible
 from kubedra.allocation.claims import Asks, PreparedPod, prepare
+from kubedra.allocation.fast import FastGuide, may_overflow, node_masks
 from kubedra.allocation.inventory import Inventory, NodeView
 from kubedra.allocation.ledger import Ledger
 from kubedra.allocation.outcomes import (
@@ -23,9 +25,10 @@ from kubedra.allocation.outcomes import (
     AllocationFailure,
     DoesNotFit,
     Outcome,
+    Shortage,
 )
 from kubedra.allocation.results import assemble
-from kubedra.allocation.search import make_search
+from kubedra.allocation.search import Search, make_search
 from kubedra.api.resource_v1 import ResourceClaim
 
 DEFAULT_BUDGET = 2_000_000
@@ -73,21 +76,49 @@ class Allocator:
         """The same in steps: yields now and then, returns the outcome."""
         pod = claims if isinstance(claims, PreparedPod) else self.prepare(claims)
         view = self.inventory.node_view(node)
-        return (yield from self._plain_steps(view, pod))
+        return (yield from self.view_steps(view, pod))
 
-    def _plain_steps(self, view: NodeView, pod: PreparedPod) -> Generator[None, None, Outcome]:
-        attempt = Attempt(view, self.ledger, pod, self.inventory.features)
-        steps = 0
+    def view_steps(self, view: NodeView, pod: PreparedPod) -> Generator[None, None, Outcome]:
+        """The same for a node's view and prepared claims."""
+        attempt = self._attempt(view, pod)
         try:
             search = make_search(view, pod, attempt, None, self.budget)
-            try:
-                found = yield from search.run()
-            finally:
-                steps = search.steps
-            if found:
-                return Allocated(assemble(attempt, self._new_share_id or numbered_share_ids()), steps)
         except AllocationFailure as failure:
-            return failure.outcome(steps)
+            return failure.outcome()
+        masks = None
+        # An All request under a constraint can end in an error that depends on how the search got there.
+        if not self.plain and not pod.may_conflict:
+            masks = node_masks(view, self.ledger, pod, attempt)
+        if masks is None:
+            return (yield from self._run(search))
+        guide = FastGuide(attempt, masks, search.everything)
+        shortage = impossible(attempt, guide, search.everything)
+        if shortage is not None:
+            return self._none(view, 0, shortage)
+        search.guide = guide
+        outcome = yield from self._run(search)
+        if isinstance(outcome, Allocated) and may_overflow(pod, search.everything):
+            # Fits: but which alternatives upstream gets to depends on where it meets the limit of devices.
+            return (yield from self._run(make_search(view, pod, self._attempt(view, pod), None, self.budget)))
+        return outcome
+
+    def _attempt(self, view: NodeView, pod: PreparedPod) -> Attempt:
+        return Attempt(view, self.ledger, pod, self.inventory.features)
+
+    def _run(self, search: Search) -> Generator[None, None, Outcome]:
+        try:
+            if (yield from search.run()):
+                share_ids = self._new_share_id or numbered_share_ids()
+                return Allocated(assemble(search.attempt, share_ids), search.steps)
+        except AllocationFailure as failure:
+            return failure.outcome(search.steps)
+        return self._none(search.attempt.node, search.steps)
+
+    def no_fit(self, view: NodeView) -> Outcome:
+        """The outcome for a node on which nothing was found."""
+        return self._none(view, 0)
+
+    def _none(self, view: NodeView, steps: int, shortage: Shortage | None = None) -> Outcome:
         if view.invalid:
             return AllocationError(INVALID_POOLS, node_only=True, steps=steps)
-        return DoesNotFit(steps=steps)
+        return DoesNotFit(() if shortage is None else (shortage,), steps)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from kubedra.allocation.capacity import consumption
+from kubedra.allocation.candidates import has_room, needs_no_capacity, takes, tolerated
 from kubedra.allocation.claims import Alternative, Ask, PreparedPod
 from kubedra.allocation.constraints import State, added
 from kubedra.allocation.devices import DeviceView, SliceView, ValueSet
@@ -24,7 +24,6 @@ from kubedra.allocation.features import Features
 from kubedra.allocation.inventory import NodeView
 from kubedra.allocation.ledger import Ledger
 from kubedra.allocation.pools import Groups, PoolState, groups_allow, join_groups
-from kubedra.allocation.taints import first_untolerated
 from kubedra.base.quantity import Quantity
 
 
@@ -99,33 +98,12 @@ class Attempt:
         self._capacity: dict[int, dict[str, int]] = {}
         self._trail: list[tuple[Any, Any, Any]] = []
 
-    # -- the parts of the test that no pick changes -------------------------------------------------------------------
-
-    def publishable(self, device: DeviceView) -> bool:
-        """Whether features that are off keep the device from everybody."""
-        features = self.features
-        if not features.binding_conditions and device.raw.binding_conditions:
-            return False
-        return features.optional_node_operations or not device.slice.raw.spec.skip_node_operations
-
-    def tolerated(self, device: DeviceView, ask: Ask) -> bool:
-        """Whether the request bears the device's taints."""
-        if not device.taints or not self.features.taints:
-            return True
-        return first_untolerated(device.taints, ask.tolerations) is None
-
-    def takes(self, device: DeviceView, ask: Ask) -> dict[str, Quantity] | None:
-        """What a pick takes of the device's capacity; None if its policies or its size refuse the request."""
-        return consumption(device.capacity, ask.capacity_requests, self.features.fractional_ranges)
-
     def has_capacity(self, bit: int, ask: Ask) -> bool:
         """Whether the device can serve the request's capacity now."""
-        if not self.features.consumable_capacity:
+        device, features = self.devices[bit], self.features
+        if needs_no_capacity(device, ask, features):
             return True
-        device = self.devices[bit]
-        if not ask.capacity and not device.multi and (not device.raw.capacity or device.capacity.plain):
-            return True
-        return self._fits_capacity(bit, device, self.takes(device, ask))
+        return has_room(device, takes(device, ask, features), self.consumed(bit))
 
     # -- what picks change --------------------------------------------------------------------------------------------
 
@@ -162,6 +140,14 @@ class Attempt:
         """The compatibility groups in force on the counter sets of a pool."""
         mine = self._groups[pool]
         return self.states[pool].groups if mine is None else mine
+
+    def counter_state(self) -> object:
+        """What is left of counters and compatibility groups, for comparing two states of this attempt."""
+        return tuple(
+            (index, tuple(left), tuple(sorted((self._groups[index] or {}).items(), key=lambda item: item[0])))
+            for index, left in enumerate(self._left)
+            if left is not None
+        )
 
     def consumed(self, bit: int) -> dict[str, int]:
         """What is taken of the capacities of a device, in nanos."""
@@ -212,7 +198,7 @@ class Attempt:
             # The first share pays for the device, further ones don't.
             if not (multi and self.shared[0] >> bit & 1) and not self._charge(bit, device):
                 return Refusal.COUNTERS
-        if not self.tolerated(device, ask):
+        if not tolerated(device, ask, features):
             return Refusal.TAINT
         if alternative.constraints:
             states = self.constraints[claim]
@@ -224,9 +210,9 @@ class Attempt:
                     return Refusal.CONSTRAINT
                 self._set(states, index, state)
         consumed = None
-        if features.consumable_capacity and (multi or ask.capacity or not device.capacity.plain):
-            taken = self.takes(device, ask)
-            if not self._fits_capacity(bit, device, taken) or taken is None:
+        if not needs_no_capacity(device, ask, features):
+            taken = takes(device, ask, features)
+            if taken is None or not has_room(device, taken, self.consumed(bit)):
                 return Refusal.CAPACITY
             if multi:
                 consumed = taken
@@ -241,16 +227,6 @@ class Attempt:
         self._set(self.counts, claim, self.counts[claim] + 1)
         self.picks.append(Pick(bit, claim, alternative, consumed))
         return Refusal.NONE
-
-    def _fits_capacity(self, bit: int, device: DeviceView, taken: dict[str, Quantity] | None) -> bool:
-        if taken is None:
-            return False
-        if not device.multi:
-            return True
-        used = self.consumed(bit)
-        if not used:
-            return True
-        return all(used.get(key, 0) + taken[key].nano <= total.nano for key, total, _ in device.capacity.entries)
 
     def _charge(self, bit: int, device: DeviceView) -> bool:
         pool, _ = self.pool_of(bit)

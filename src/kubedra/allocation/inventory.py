@@ -25,7 +25,7 @@ from kubedra.api.resource_v1 import DeviceClass, DeviceTaintRule, ResourceSlice
 class NodeView:
     """The pools of one node in search order, and their devices numbered through."""
 
-    __slots__ = ("_devices", "candidates", "incomplete", "invalid", "masked", "name", "pools")
+    __slots__ = ("_devices", "_patterns", "candidates", "incomplete", "invalid", "masked", "name", "pools")
 
     def __init__(self, name: str, pools: tuple[PoolView, ...], masked: dict[int, int]) -> None:
         self.name = name
@@ -43,6 +43,37 @@ class NodeView:
         self.incomplete = tuple(pool for pool in pools if pool.state == "incomplete")
         self.invalid = tuple(pool for pool in pools if pool.state == "invalid")
         self._devices: tuple[DeviceView, ...] | None = None
+        self._patterns: dict[str, tuple[int, ...]] = {}
+
+    def pattern(self, attribute: str, features: Features) -> tuple[int, ...]:
+        """Which devices have equal values of an attribute, without the values: the place of the first such device.
+
+        -1 for devices that lack it. Lists are told apart by the places of each of their members.
+        """
+        pattern = self._patterns.get(attribute)
+        if pattern is None:
+            if len(self._patterns) > 16:
+                self._patterns.clear()
+            pattern = self._patterns[attribute] = self._pattern(attribute, features)
+        return pattern
+
+    def _pattern(self, attribute: str, features: Features) -> tuple[int, ...]:
+        first: dict[object, int] = {}
+        places: list[int] = []
+        for pool, _ in self.candidates:
+            for slice_, _ in pool.spans:
+                for values in slice_.value_column(attribute, features.list_attributes):
+                    if not values:
+                        places.append(-1)
+                        continue
+                    if len(values) > 1:
+                        # The members' places in any order that the values themselves don't decide.
+                        members = sorted(first.setdefault(member, len(first)) for member in sorted(values, key=repr))
+                        places += [-2 - len(members), *members]
+                        continue
+                    (member,) = values
+                    places.append(first.setdefault(member, len(first)))
+        return tuple(places)
 
     @property
     def devices(self) -> tuple[DeviceView, ...]:
@@ -58,12 +89,12 @@ class NodeView:
 
 
 class _NodeEntry:
-    __slots__ = ("labels", "name", "ordinal", "shared_version", "view")
+    __slots__ = ("labels", "name", "number", "shared_version", "view")
 
-    def __init__(self, name: str, labels: Mapping[str, str], ordinal: int) -> None:
+    def __init__(self, name: str, labels: Mapping[str, str], number: int) -> None:
         self.name = name
         self.labels = labels
-        self.ordinal = ordinal
+        self.number = number
         self.view: NodeView | None = None
         self.shared_version = -1
 
@@ -84,7 +115,8 @@ class Inventory:
         self._shared_version = 0
         self._pool_views: dict[PoolId, dict[tuple[object, ...], PoolView]] = {}
         self._uses = CounterUses()
-        self._ordinals = 0
+        self._names: list[str] = []
+        self._numbers = 0
         # Nodes whose view may have changed, in order; "" stands for all nodes. Consumers catch up from their place.
         self.changes: list[str] = []
         self.first_change = 0
@@ -113,14 +145,14 @@ class Inventory:
         if new is None:
             entry = self._nodes.pop(name, None)
             if entry is not None:
-                self._changed(name)
+                self._numbers &= ~(1 << entry.number)
             return
         name = new.metadata.name
         entry = self._nodes.get(name)
         if entry is None:
-            self._nodes[name] = _NodeEntry(name, new.metadata.labels, self._ordinals)
-            self._ordinals += 1
-            self._changed(name)
+            self._nodes[name] = _NodeEntry(name, new.metadata.labels, len(self._names))
+            self._numbers |= 1 << len(self._names)
+            self._names.append(name)
         elif entry.labels != new.metadata.labels:
             entry.labels = new.metadata.labels
             entry.view = None
@@ -146,6 +178,19 @@ class Inventory:
     def node_names(self) -> tuple[str, ...]:
         """All nodes in the order in which they were added."""
         return tuple(self._nodes)
+
+    def node_numbers(self) -> int:
+        """The numbers of all nodes, as a mask. A node keeps its number until it is deleted."""
+        return self._numbers
+
+    def number_of(self, node: str) -> int:
+        """The number of a node, -1 for an unknown one."""
+        entry = self._nodes.get(node)
+        return -1 if entry is None else entry.number
+
+    def name_of(self, number: int) -> str:
+        """The node with a number."""
+        return self._names[number]
 
     def labels(self, node: str) -> Mapping[str, str]:
         """The labels of a node ({} for an unknown one)."""

@@ -29,6 +29,20 @@ Need = tuple[tuple[int, int], ...]
 Groups = frozenset[str]
 
 
+class _Fingerprint:
+    __slots__ = ("_hash", "_parts")
+
+    def __init__(self, parts: tuple[object, ...]) -> None:
+        self._parts = parts
+        self._hash = hash(parts)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, _Fingerprint) and self._parts == other._parts)
+
+
 class PoolView:
     """A pool as seen from the nodes for which the same slices are relevant."""
 
@@ -42,6 +56,7 @@ class PoolView:
         "found",
         "generation",
         "has_bindings",
+        "has_shared",
         "key",
         "needs",
         "problem",
@@ -74,6 +89,7 @@ class PoolView:
         self.totals: tuple[int, ...] = ()
         self.needs: dict[CounterUse, Need] = {}
         self.has_bindings = any(slice_.has_bindings for slice_ in relevant)
+        self.has_shared = any(device.multi for slice_ in relevant for device in slice_.devices)
         self.state_of: tuple[Ledger, int, PoolState] | None = None
         self._caches: dict[object, object] = {}
         if complete:
@@ -135,6 +151,23 @@ class PoolView:
     def cache(self, kind: object) -> dict[object, object]:
         """A dictionary of things derived from this view, for the modules that derive them."""
         return self._caches.setdefault(kind, {})  # type: ignore[return-value]
+
+    def fingerprint(self) -> object:
+        """What the devices consume and can share, without their names, for comparing pools of different nodes."""
+        known = self.cache("fingerprint")
+        if None not in known:
+            devices = tuple(
+                (
+                    device.consumes and (device.consumes.items, device.consumes.groups),
+                    tuple((k, q.nano, repr(i.request_policy)) for k, q, i in device.capacity.entries)
+                    if device.multi
+                    else None,
+                )
+                for device in self.devices
+            )
+            # The hash is worked out once; equality still compares everything.
+            known[None] = _Fingerprint((devices, tuple(self.counter_index), self.totals))
+        return known[None]
 
     def current(self, ledger: Ledger) -> PoolState:
         """What the ledger leaves of the pool."""

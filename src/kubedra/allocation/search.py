@@ -18,6 +18,7 @@ from itertools import chain
 from typing import Protocol
 
 from kubedra.allocation.attempt import Attempt, Refusal
+from kubedra.allocation.candidates import publishable, takes
 from kubedra.allocation.claims import MAX_DEVICES, Alternative, PreparedClaim, PreparedPod
 from kubedra.allocation.features import Features
 from kubedra.allocation.inventory import NodeView
@@ -96,7 +97,7 @@ class NodeSelectable:
     def _test(self, claim: PreparedClaim, alternative: Alternative, bit: int) -> bool:
         attempt = self._attempt
         device = attempt.devices[bit]
-        if not attempt.publishable(device):
+        if not publishable(device, attempt.features):
             return False
         pool, offset = attempt.pool_of(bit)
         slice_, start = attempt.span(pool, bit - offset)
@@ -155,7 +156,7 @@ def _serves(attempt: Attempt, bit: int, alternative: Alternative) -> bool:
         return True
     if attempt.features.all_counts_full_devices:
         # Could it serve the request were it free? One that is full now makes the request fail.
-        return attempt.takes(attempt.devices[bit], alternative.ask) is not None
+        return takes(attempt.devices[bit], alternative.ask, attempt.features) is not None
     return attempt.has_capacity(bit, alternative.ask)
 
 

@@ -1,0 +1,312 @@
+"""The first node of many on which the claims of a pod fit, without trying the others.
+
+Per ``Ask`` (what is asked of a single device) the finder keeps how many devices each node could give, as one number a
+node and one bit mask over nodes for each number asked for. Events mark the nodes that changed; they are counted again
+when somebody asks. Whole nodes are then ruled out by intersecting bit masks.
+Nodes that pass the counting and still fail (constraints, counters) are compared by shape: what is free, where equal
+values are, what is left of counters. A shape that failed once fails on every node.
+
+Nodes on which a selector fails always pass, so that the plain search decides there. The answer for a node is the one
+that ``Allocator.allocate`` gives; the order of nodes is the caller's, by default that in which they were added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass
+
+from kubedra.allocation.allocator import Allocator
+from kubedra.allocation.candidates import bits_of, node_mask, published_mask
+from kubedra.allocation.claims import Ask, PreparedPod
+from kubedra.allocation.inventory import NodeView
+from kubedra.allocation.outcomes import Allocated, AllocationError, DoesNotFit, Outcome
+from kubedra.api.resource_v1 import ResourceClaim
+
+# Nodes looked at between two yields of the steps.
+_BATCH = 256
+_MANY = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The first node that fits, and how many were ruled out before it."""
+
+    node: str
+    allocated: Allocated
+    ruled_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoNode:
+    """No node fits. ``failed`` are the nodes whose own error kept them out (invalid pools)."""
+
+    nodes: int
+    failed: tuple[tuple[str, AllocationError], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Aborted:
+    """An error that ends the attempt of the pod, met on this node."""
+
+    node: str
+    error: AllocationError
+
+
+Finding = Found | NoNode | Aborted
+
+
+class _AskIndex:
+    """What one Ask could get on each node, by the node's number."""
+
+    __slots__ = ("at_least", "counts", "known", "masks", "nodes_read", "pools_read")
+
+    def __init__(self) -> None:
+        self.counts: list[int] = []
+        self.masks: list[int] = []
+        self.known = 0
+        # need -> nodes (of the known ones) that have as many
+        self.at_least: dict[int, int] = {}
+        self.nodes_read = 0
+        self.pools_read = 0
+
+    def forget(self, node: int) -> None:
+        self.known &= ~(1 << node)
+
+    def enter(self, node: int, count: int, mask: int) -> None:
+        if node >= len(self.counts):
+            missing = node + 1 - len(self.counts)
+            self.counts += [0] * missing
+            self.masks += [0] * missing
+        self.counts[node], self.masks[node] = count, mask
+        bit = 1 << node
+        self.known |= bit
+        for need, nodes in self.at_least.items():
+            self.at_least[need] = nodes | bit if count >= need else nodes & ~bit
+
+    def enough(self, need: int) -> int:
+        """The known nodes that have this many devices."""
+        nodes = self.at_least.get(need)
+        if nodes is None:
+            nodes = 0
+            for node in bits_of(self.known):
+                if self.counts[node] >= need:
+                    nodes |= 1 << node
+            if len(self.at_least) >= 16:
+                self.at_least.clear()
+            self.at_least[need] = nodes
+        return nodes
+
+
+class Finder:
+    """Finds nodes for pods. One per allocator; keeps its counts between pods."""
+
+    def __init__(self, allocator: Allocator, limit: int = 64) -> None:
+        self._allocator = allocator
+        self._inventory = allocator.inventory
+        self._ledger = allocator.ledger
+        self._limit = limit
+        self._indexes: dict[Ask, _AskIndex] = {}
+
+    def find(self, claims: Sequence[ResourceClaim] | PreparedPod, nodes: Iterable[str] | None = None) -> Finding:
+        """The first of the nodes (all by default) on which the claims fit."""
+        steps = self.steps(claims, nodes)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as stop:
+                return stop.value  # type: ignore[no-any-return]
+
+    def steps(
+        self, claims: Sequence[ResourceClaim] | PreparedPod, nodes: Iterable[str] | None = None
+    ) -> Generator[None, None, Finding]:
+        """The same in steps: yields now and then."""
+        ruled_out = 0
+        failed = []
+        for node, outcome in self.outcomes(claims, nodes):
+            if outcome is None:
+                yield
+                continue
+            if isinstance(outcome, Allocated):
+                return Found(node, outcome, ruled_out)
+            if isinstance(outcome, AllocationError):
+                if not outcome.node_only:
+                    return Aborted(node, outcome)
+                failed.append((node, outcome))
+            ruled_out += 1
+        total = len(self._inventory.node_names()) if nodes is None else ruled_out
+        return NoNode(total, tuple(failed))
+
+    def outcomes(
+        self, claims: Sequence[ResourceClaim] | PreparedPod, nodes: Iterable[str] | None = None
+    ) -> Generator[tuple[str, Outcome | None], None, None]:
+        """The answers for the nodes that counting does not rule out, in order; (node, None) is a pause.
+
+        The caller decides when it has seen enough.
+        """
+        pod = claims if isinstance(claims, PreparedPod) else self._allocator.prepare(claims)
+        needs = self._needs(pod)
+        indexes = [(self._index(ask), ask, need) for ask, need in needs]
+        looked = 0
+        for number in self._passing(nodes, indexes):
+            looked += 1
+            if looked % _BATCH == 0:
+                yield "", None
+            name = self._inventory.name_of(number)
+            view = self._inventory.node_view(name)
+            if not self._enough(number, view, pod, indexes):
+                if view.invalid:
+                    yield name, self._allocator.no_fit(view)
+                continue
+            shape = self._shape(view, number, pod, indexes)
+            if shape is not None and shape in pod.failed_shapes:
+                if view.invalid:
+                    yield name, self._allocator.no_fit(view)
+                continue
+            outcome: Outcome | None = None
+            steps = self._allocator.view_steps(view, pod)
+            while outcome is None:
+                try:
+                    next(steps)
+                    yield name, None
+                except StopIteration as stop:
+                    outcome = stop.value
+            if isinstance(outcome, DoesNotFit) and shape is not None:
+                pod.failed_shapes.add(shape)
+            yield name, outcome
+
+    # -- counting -----------------------------------------------------------------------------------------------------
+
+    def _needs(self, pod: PreparedPod) -> list[tuple[Ask, int]]:
+        """What every node must have: the exact requests. A pod with a problem is not counted at all."""
+        if any(isinstance(check, str) for check in pod.checks) or pod.has_all:
+            return []
+        needs: dict[Ask, int] = {}
+        for claim in pod.claims:
+            for request in claim.requests:
+                if not request.choice and request.alternatives[0].count:
+                    alternative = request.alternatives[0]
+                    needs[alternative.ask] = max(needs.get(alternative.ask, 0), alternative.count)
+        return list(needs.items())
+
+    def _passing(
+        self, nodes: Iterable[str] | None, indexes: list[tuple[_AskIndex, Ask, int]]
+    ) -> Generator[int, None, None]:
+        """The numbers of the nodes that are not ruled out by what is known now, in order."""
+        if nodes is None:
+            possible = self._inventory.node_numbers()
+            for index, _, need in indexes:
+                possible &= index.enough(need) | ~index.known
+            yield from bits_of(possible)
+            return
+        ruled_out = 0
+        for index, _, need in indexes:
+            ruled_out |= index.known & ~index.enough(need)
+        for name in nodes:
+            number = self._inventory.number_of(name)
+            if number >= 0 and not ruled_out >> number & 1:
+                yield number
+
+    def _enough(
+        self, number: int, view: NodeView, pod: PreparedPod, indexes: list[tuple[_AskIndex, Ask, int]]
+    ) -> bool:
+        enough = True
+        for index, ask, need in indexes:
+            if not index.known >> number & 1:
+                mask, failing = node_mask(view, self._ledger, ask, self._inventory.features)
+                index.enter(number, _MANY if failing or view.invalid else mask.bit_count(), mask)
+                if failing:
+                    return True
+                if mask.bit_count() < need:
+                    enough = False
+            elif index.counts[number] == _MANY:
+                return True
+        return enough
+
+    def _index(self, ask: Ask) -> _AskIndex:
+        """The counts for an Ask, brought up to date with all events."""
+        index = self._indexes.pop(ask, None)
+        if index is None:
+            index = _AskIndex()
+            index.nodes_read = self._inventory.first_change + len(self._inventory.changes)
+            index.pools_read = self._ledger.first_change + len(self._ledger.changes)
+        self._indexes[ask] = index
+        if len(self._indexes) > self._limit:
+            del self._indexes[next(iter(self._indexes))]
+        self._catch_up(index, ask)
+        return index
+
+    def _catch_up(self, index: _AskIndex, ask: Ask) -> None:
+        inventory, ledger = self._inventory, self._ledger
+        if index.nodes_read < inventory.first_change or index.pools_read < ledger.first_change:
+            index.known = 0
+        else:
+            for name in inventory.changes[index.nodes_read - inventory.first_change :]:
+                number = inventory.number_of(name)
+                if not name:
+                    index.known = 0
+                    break
+                if number >= 0:
+                    index.forget(number)
+            for pool in set(ledger.changes[index.pools_read - ledger.first_change :]):
+                for number in self._nodes_of(pool, ask):
+                    if number < 0:
+                        index.known = 0
+                        break
+                    index.forget(number)
+        index.nodes_read = inventory.first_change + len(inventory.changes)
+        index.pools_read = ledger.first_change + len(ledger.changes)
+
+    def _nodes_of(self, pool: tuple[str, str], ask: Ask) -> Iterable[int]:
+        """The nodes that may see a pool; -1 stands for all."""
+        inventory = self._inventory
+        slices = inventory.pools.get(pool, {}).values()
+        if any(not slice_.raw.spec.node_name for slice_ in slices):
+            if any(ask.selection.row(slice_).yes for slice_ in slices if slice_.devices):
+                return (-1,)
+            return ()
+        numbers = {inventory.number_of(slice_.raw.spec.node_name or "") for slice_ in slices}
+        numbers.discard(-1)
+        return numbers
+
+    # -- shapes -------------------------------------------------------------------------------------------------------
+
+    def _shape(
+        self, view: NodeView, number: int, pod: PreparedPod, indexes: list[tuple[_AskIndex, Ask, int]]
+    ) -> object:
+        """What decides whether the pod fits on a node, up to names; None if that can't be told cheaply."""
+        if pod.has_all or len(indexes) != len({a.ask for c in pod.claims for r in c.requests for a in r.alternatives}):
+            return None
+        masks = []
+        union = 0
+        for index, ask, _ in indexes:
+            if index.counts[number] == _MANY or ask.selection.derived:
+                return None
+            masks.append(index.masks[number])
+            union |= index.masks[number]
+        attributes = {c.attribute for claim in pod.claims for c in claim.constraints}
+        patterns = tuple(view.pattern(attribute, self._inventory.features) for attribute in sorted(attributes))
+        extra: list[object] = []
+        for pool, offset in view.candidates:
+            if not union >> offset & ((1 << len(pool.devices)) - 1):
+                continue
+            if pool.needs or pool.has_shared:
+                state = pool.current(self._ledger)
+                consumed = tuple(sorted((bit, tuple(sorted(used.items()))) for bit, used in state.consumed.items()))
+                groups = tuple(sorted(state.groups.items(), key=lambda item: item[0]))
+                extra.append((offset, pool.fingerprint(), state.left, groups, state.shared, consumed))
+        return tuple(masks), patterns, tuple(extra)
+
+
+def everywhere_failing(finder: Finder, pod: PreparedPod, nodes: Iterable[str]) -> list[str]:
+    """The nodes on which a selector of the pod fails on some device, whether or not a search would get there."""
+    inventory = finder._inventory
+    asks = {a.ask for claim in pod.claims for request in claim.requests for a in request.alternatives}
+    return [
+        name
+        for name in nodes
+        if any(
+            published_mask(pool, ask, inventory.features)[1]
+            for pool, _ in inventory.node_view(name).candidates
+            for ask in asks
+        )
+    ]
