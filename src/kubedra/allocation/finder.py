@@ -206,9 +206,7 @@ class Finder:
             if number >= 0 and not ruled_out >> number & 1:
                 yield number
 
-    def _enough(
-        self, number: int, view: NodeView, pod: PreparedPod, indexes: list[tuple[_AskIndex, Ask, int]]
-    ) -> bool:
+    def _enough(self, number: int, view: NodeView, pod: PreparedPod, indexes: list[tuple[_AskIndex, Ask, int]]) -> bool:
         enough = True
         for index, ask, need in indexes:
             if not index.known >> number & 1:
