@@ -304,21 +304,18 @@ class Scheduler:
             except PodGone:
                 self._defer(lambda: self._undo_placement(pod, placed))
                 return
-            except (WriteError, ApiError, ConnectionError) as error:
-                message, gone = str(error), isinstance(error, WriteError) and error.gone
+            except Exception as error:
+                if not isinstance(error, WriteError | ApiError | ConnectionError):
+                    log.exception("binding pod %s failed", pod.key)
+                message = str(error)
 
                 def undo() -> None:
                     self._undo_placement(pod, placed)
                     if self.queue.get(pod.uid) is entry:
-                        if gone:
-                            log.info("pod %s could not be bound: %s", pod.key, message)
                         self._error(entry, message, started, nominated="")
 
                 self._defer(undo)
                 return
-            except BaseException:
-                self._defer(lambda: self._undo_placement(pod, placed))
-                raise
         now = self._now()
         self.metrics.attempt("scheduled", now - started)
         self.metrics.bound(now - entry.added, entry.attempts)

@@ -9,15 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from kubedra.api import core_v1, kinds
 from kubedra.api.errors import ApiError
 from kubedra.api.resource_v1 import AllocationResult, ResourceClaim
 from kubedra.client.protocol import Client
+from kubedra.client.requests import error_from
 from kubedra.scheduler import claim_writes
 from kubedra.scheduler.pods import PodInfo
 
 CONFLICTS_BORNE = 5
 FIELD_MANAGER = "kube-scheduler"
+_encode = msgspec.json.Encoder().encode
 
 
 class WriteError(Exception):
@@ -143,12 +147,17 @@ class Writer:
             "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node_name},
         }
-        try:
-            await self._client.create(
-                kinds.POD, tree, pod.namespace, name=pod.name, subresource="binding", field_manager=FIELD_MANAGER
-            )
-        except ApiError as error:
-            raise WriteError(f'running Bind plugin "DefaultBinder": {error.message}', gone=error.code == 404) from error
+        # Answered with a Status, not with a pod: this is a plain request.
+        response = await self._client.request(
+            "POST",
+            kinds.POD.path(pod.namespace, pod.name, "binding"),
+            query={"fieldManager": FIELD_MANAGER},
+            body=_encode(tree),
+            headers={"content-type": "application/json"},
+        )
+        if response.status >= 300:
+            error = error_from(response.status, response.body)
+            raise WriteError(f'running Bind plugin "DefaultBinder": {error.message}', gone=error.code == 404)
 
     async def patch_pod_status(self, pod: PodInfo, patch: dict[str, Any]) -> core_v1.Pod | None:
         """Patch a pod's status; None when the pod is gone or another one of the same name."""
