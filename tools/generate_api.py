@@ -103,7 +103,7 @@ OPTIONAL_STRINGS = {
     ("io.k8s.api.core.v1.Container", "restartPolicy"),
 }
 # Empty rather than absent, so that readers need no check (a Struct is never written back as a whole).
-ALWAYS_PRESENT = {"metadata", "spec", "status", "template"}
+ALWAYS_PRESENT = {"metadata", "spec", "status", "template", "devices"}
 RESERVED = {"int": "int_", "bool": "bool_", "continue": "continue_", "from": "from_", "except": "except_"}
 
 SHORT_NAMES = {

@@ -20,9 +20,14 @@ class AllocatedDeviceStatus(Struct, frozen=True, kw_only=True, omit_defaults=Tru
     share_id: str = _field(default="", name="shareID")
 
 
+class DeviceAllocationResult(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    config: tuple[DeviceAllocationConfiguration, ...] = ()
+    results: tuple[DeviceRequestAllocationResult, ...] = ()
+
+
 class AllocationResult(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     allocation_timestamp: str = ""
-    devices: DeviceAllocationResult | None = None
+    devices: DeviceAllocationResult = DeviceAllocationResult()
     node_selector: core_v1.NodeSelector | None = None
 
 
@@ -75,11 +80,6 @@ class DeviceAllocationConfiguration(Struct, frozen=True, kw_only=True, omit_defa
     opaque: OpaqueDeviceConfiguration | None = None
     requests: tuple[str, ...] = ()
     source: str = ""
-
-
-class DeviceAllocationResult(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    config: tuple[DeviceAllocationConfiguration, ...] = ()
-    results: tuple[DeviceRequestAllocationResult, ...] = ()
 
 
 class DeviceAttribute(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -255,7 +255,7 @@ class OpaqueDeviceConfiguration(Struct, frozen=True, kw_only=True, omit_defaults
 
 
 class ResourceClaimSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    devices: DeviceClaim | None = None
+    devices: DeviceClaim = DeviceClaim()
 
 
 class ResourceClaimStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -37,6 +38,8 @@ class Handler:
         self.subresources: dict[tuple[str, str], SubresourceHandler] = {}
         self.virtual: dict[tuple[str, str], SubresourceHandler] = {}
         self.paths: dict[str, PathHandler] = {}
+        # (verb, resource, code) -> requests, for /metrics.
+        self.counts: Counter[tuple[str, str, int]] = Counter()
 
     async def handle(self, request: Request) -> Response:
         """Never raises but for cancellation."""
@@ -63,6 +66,7 @@ class Handler:
             return no_method()
         call = Call(self.state, request, served, verb, target.namespace, target.name, target.subresource)
         response = await self._dispatch(call, target)
+        self.counts[(verb, target.resource, response.status)] += 1
         if call.warnings:
             for text in dict.fromkeys(call.warnings):
                 quoted = text.replace("\\", "\\\\").replace('"', '\\"')

@@ -6,15 +6,30 @@ Starts in a fraction of a second: everything that only some requests need is imp
 from __future__ import annotations
 
 import asyncio
+import importlib
 from pathlib import Path
+from typing import Any
 
+from kubedra.server import health, subresources
+from kubedra.server.access.authentication import Authenticator
 from kubedra.server.access.authorizing import RbacAuthorizer
+from kubedra.server.access.tokens import PARTS, StaticTokens, TokenSigner
 from kubedra.server.bootstrap import bootstrap
 from kubedra.server.handler import Handler
 from kubedra.server.serving import Catalogue
-from kubedra.server.settings import ServerSettings
+from kubedra.server.settings import DEFAULT_PORT, ServerSettings
 from kubedra.server.state import ServerState
 from kubedra.server.store import Store
+
+_HOSTS = (
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+    "localhost",
+    "127.0.0.1",
+    "::1",
+)
 
 
 class Server:
@@ -27,21 +42,74 @@ class Server:
         self.state: ServerState | None = None
         self.handler: Handler | None = None
         self.url = ""
+        self._listener: Any = None
+        self._ready = False
 
     async def start(self) -> None:
         """Returns when the server answers. Raises `StoreError` for folders and ports that can't be used."""
         self.store.start()
-        self.state = ServerState(
+        try:
+            await self._start()
+        except BaseException:
+            await self.store.stop()
+            raise
+
+    async def _start(self) -> None:
+        signer = TokenSigner(self.data_dir / "pki", self.store)
+        static = StaticTokens(self.data_dir / "tokens")
+        authenticator = Authenticator(static, signer)
+        authorizer = RbacAuthorizer(self.store)
+        state = self.state = ServerState(
             store=self.store,
             catalogue=Catalogue(),
             features=self.settings.feature_gates,
-            authorizer=RbacAuthorizer(self.store),
+            authorizer=authorizer,
         )
-        await bootstrap(self.state)
-        self.handler = Handler(self.state)
+        state.extras["tokens"] = signer
+        state.extras["authenticate"] = authenticator.token
+        state.extras["rules_for"] = lambda user, namespace: [
+            rule for _, rules in authorizer.rules_for(user, namespace) for rule in rules
+        ]
+        await bootstrap(state)
+        handler = Handler(state)
+        subresources.install(handler)
+        health.install(handler, lambda: self._ready)
+        self.handler = handler
+        if self.settings.http:
+            static.load(self.settings.admin_token)
+            await self._listen(handler, authenticator)
+        self._ready = True
+
+    async def _listen(self, handler: Handler, authenticator: Authenticator) -> None:
+        application = importlib.import_module("kubedra.server.http.application")
+        listening = importlib.import_module("kubedra.server.http.listening")
+        authority = importlib.import_module("kubedra.server.access.certificates").Authority(self.data_dir / "pki")
+        settings = self.settings
+        hosts = list(dict.fromkeys((*_HOSTS, settings.host)))
+        authority.ensure([host for host in hosts if host not in ("0.0.0.0", "::")])
+        context = listening.tls_context(*authority.pair("server"), authority.ca_certificate)
+        bound = listening.bind(settings.host, settings.port, DEFAULT_PORT)
+        self._listener = listening.Listener(
+            application.Application(handler, authenticator), bound, context, settings.stop_seconds
+        )
+        await self._listener.start()
+        host = "127.0.0.1" if settings.host == "0.0.0.0" else settings.host
+        self.url = f"https://{f'[{host}]' if ':' in host else host}:{self._listener.port}"
+        handler.state.extras["client_pair"] = authority.pair("admin")
+        write = importlib.import_module("kubedra.server.access.kubeconfig").write_kubeconfig
+        write(self.kubeconfig_path, self.url, authority.ca_certificate, "admin", pair=authority.pair("admin"))
+        for part in PARTS:
+            if part != "admin":
+                token = self.token_path(part).read_text()
+                write(self.part_kubeconfig_path(part), self.url, authority.ca_certificate, part, token=token)
 
     async def stop(self) -> None:
         """Ends watches and connections, then closes the store."""
+        self._ready = False
+        self.store.close_watches()
+        if self._listener is not None:
+            listener, self._listener = self._listener, None
+            await listener.stop()
         await self.store.stop()
 
     async def run(self) -> None:
@@ -56,3 +124,11 @@ class Server:
     def kubeconfig_path(self) -> Path:
         """The kubeconfig of the administrator."""
         return self.data_dir / "kubeconfig"
+
+    def token_path(self, part: str = "admin") -> Path:
+        """The bearer token file of the administrator or of a part."""
+        return self.data_dir / "tokens" / part
+
+    def part_kubeconfig_path(self, part: str) -> Path:
+        """The kubeconfig of a part: scheduler, controllers, agents, drivers."""
+        return self.data_dir / "pki" / f"{part}.kubeconfig"

@@ -88,10 +88,9 @@ async def test_status_and_spec_do_not_touch_each_other(client: InProcessClient) 
     claim = {"metadata": {"name": "c"}, "spec": spec, "status": {"reservedFor": [{"resource": "pods", "name": "x"}]}}
     made = await client.create(kinds.RESOURCE_CLAIM, claim, "default")
     assert made.status.reserved_for == ()
-    patch = {
-        "status": {"reservedFor": [{"resource": "pods", "name": "x", "uid": "u"}]},
-        "metadata": {"labels": {"a": "b"}},
-    }
+    allocation = {"devices": {"results": [{"request": "r", "driver": "d.example.com", "pool": "p", "device": "x"}]}}
+    status = {"allocation": allocation, "reservedFor": [{"resource": "pods", "name": "x", "uid": "u"}]}
+    patch = {"status": status, "metadata": {"labels": {"a": "b"}}}
     changed = await client.patch(kinds.RESOURCE_CLAIM, "c", patch, "default", subresource="status")
     assert changed.status.reserved_for[0].uid == "u" and changed.metadata.labels == {}
     again = await client.patch(kinds.RESOURCE_CLAIM, "c", {"status": None}, "default")
@@ -176,7 +175,6 @@ async def test_what_was_answered_is_there_after_a_restart(client: InProcessClien
 
 
 async def test_events_are_one_storage_with_two_faces(client: InProcessClient) -> None:
-    pytest.importorskip("kubedra.api.conversion")
     event = {
         "metadata": {"name": "e", "namespace": "default"},
         "eventTime": "2026-01-01T00:00:00.000000Z",

@@ -72,25 +72,35 @@ class RbacAuthorizer:
         """The decision for one question."""
         if MASTERS in user.groups:
             return _ALLOWED
-        for _, rules in self.rules_for(user, attributes.namespace):
+        for reason, rules in self.rules_for(user, attributes.namespace):
             for rule in rules:
                 if _matches(rule, attributes):
-                    return _ALLOWED
+                    return Decision(True, reason)
         return _DENIED
 
     def rules_for(self, user: User, namespace: str) -> Iterator[tuple[str, list[Tree]]]:
-        """The rules that a user has in a namespace, with the namespace of the binding that grants them."""
+        """The rules that a user has in a namespace, each with a sentence that says which binding grants them."""
         subjects: list[Subject] = [("User", user.name), *(("Group", group) for group in user.groups)]
         if user.name.startswith("system:serviceaccount:"):
             subjects.append(("ServiceAccount", user.name.removeprefix("system:serviceaccount:")))
         for subject in subjects:
-            for grants in self._grants.get(subject, {}).values():
+            for (resource, place), grants in self._grants.get(subject, {}).items():
                 for scope, kind, name in grants:
                     if scope and scope != namespace:
                         continue
                     rules = self._rules.get((scope if kind == "Role" else "", kind, name))
                     if rules:
-                        yield scope, rules
+                        binding = "RoleBinding" if resource == BINDINGS else "ClusterRoleBinding"
+                        shown = place if scope else place[1:]
+                        yield f'RBAC: allowed by {binding} "{shown}" of {kind} "{name}" to {_shown(subject)}', rules
+
+
+def _shown(subject: Subject) -> str:
+    kind, name = subject
+    if kind == "ServiceAccount":
+        namespace, _, account = name.partition(":")
+        return f'ServiceAccount "{account}/{namespace}"'
+    return f'{kind} "{name}"'
 
 
 def _subjects(binding: Tree, namespace: str) -> Iterator[Subject]:

@@ -145,6 +145,12 @@ _ROLES: dict[str, list[Tree]] = {
         rule(["create"], "authentication.k8s.io", "tokenreviews"),
         rule(["create"], "authorization.k8s.io", "subjectaccessreviews"),
     ],
+    "kubedra:agent": [
+        *_NODE,
+        rule(READ, DRA, "resourceclaims"),
+        rule(ALL, DRA, "resourceslices"),
+        rule(["patch", "update"], DRA, "resourceclaims/status"),
+    ],
     # Drivers of this cluster publish slices and write the status of the devices they prepared.
     "kubedra:dra-driver": [
         rule(ALL, DRA, "resourceslices"),
@@ -173,6 +179,8 @@ _BINDINGS: dict[str, tuple[str, list[tuple[str, str]]]] = {
         [("User", "system:kube-controller-manager")],
     ),
     "kubedra:dra-driver": ("kubedra:dra-driver", [("Group", "kubedra:dra-drivers")]),
+    # One agent process serves many nodes under one identity.
+    "kubedra:agents": ("kubedra:agent", [("Group", "kubedra:agents")]),
 }
 _META = {"labels": {"kubernetes.io/bootstrapping": "rbac-defaults"}}
 

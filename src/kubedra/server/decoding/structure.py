@@ -317,22 +317,3 @@ def _mismatch(value: Any, at: Plan, path: Path, name: str, field: schema.Field) 
     return TypeMismatch(
         f"json: cannot unmarshal {kind} into Go struct field {at.go_name}.{where} of type {_go_type(field)}"
     )
-
-
-def drop_empty(tree: dict[str, Any], root: Plan) -> None:
-    """Removes empty lists and maps, which Go's encoder leaves out; structs stay, as they are mostly pointers."""
-    for name in list(tree):
-        step = root.fields.get(name)
-        if step is None:
-            continue
-        value = tree[name]
-        code, argument, _ = step
-        if code in (ARRAY, MAP):
-            if not value:
-                del tree[name]
-            elif argument[0] == STRUCT:
-                inner = plan(argument[1])
-                for item in value if code == ARRAY else value.values():
-                    drop_empty(item, inner)
-        elif code == STRUCT and isinstance(value, dict):
-            drop_empty(value, plan(argument))

@@ -13,7 +13,7 @@ from kubedra.api.kinds import Kind
 from kubedra.server.patch.apply.manager import (
     Convert,
     field_manager,
-    same_schema,
+    other_version,
     without_time_changes,
 )
 from kubedra.server.patch.documents import (
@@ -39,12 +39,12 @@ __all__ = [
     "create_merge_patch",
     "json_patch",
     "merge_patch",
+    "other_version",
     "patch_type",
     "read_apply_config",
     "read_json_patch",
     "read_merge_patch",
     "read_strategic_patch",
-    "same_schema",
     "strategic_merge",
     "update_managed_fields",
     "without_time_changes",
@@ -60,13 +60,13 @@ def apply(
     *,
     force: bool = False,
     subresource: str = "",
-    convert: Convert = same_schema,
+    converter: Convert = other_version,
 ) -> Tree:
     """Server-side apply of ``config`` by ``manager``; ``live`` is None when the object does not exist.
 
     Both are in the version of ``kind``. Raises ``ApiError`` (409 with a cause per field in conflict).
     """
-    return field_manager(kind, subresource, convert).apply(live, config, manager, now, force=force)
+    return field_manager(kind, subresource, converter).apply(live, config, manager, now, force=force)
 
 
 def update_managed_fields(
@@ -77,7 +77,7 @@ def update_managed_fields(
     now: str,
     *,
     subresource: str = "",
-    convert: Convert = same_schema,
+    converter: Convert = other_version,
 ) -> Tree:
     """The new object with its managed fields after a create (``old`` is None), update or non-apply patch."""
-    return field_manager(kind, subresource, convert).update(old, new, manager, now)
+    return field_manager(kind, subresource, converter).update(old, new, manager, now)

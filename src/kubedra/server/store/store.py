@@ -83,11 +83,15 @@ class Store:
         )
         self._writer.start()
 
-    async def stop(self) -> None:
-        """Ends all watches, finishes what is in flight, closes the file and gives the folder back."""
+    def close_watches(self) -> None:
+        """Ends all watches: their streams send what they have and finish."""
         for watches in list(self._watches.values()):
             for watch in list(watches):
                 watch.close()
+
+    async def stop(self) -> None:
+        """Ends all watches, finishes what is in flight, closes the file and gives the folder back."""
+        self.close_watches()
         while self._in_flight:
             await asyncio.wait([flight.future for flight in self._in_flight])
         if self._writer is not None:

@@ -11,7 +11,8 @@ from kubedra.server.calls import Call
 from kubedra.server.decoding.bodies import decode
 from kubedra.server.registry.defaulting import apply_defaults
 from kubedra.server.store import Key, Record
-from kubedra.server.verbs.storing import dry_record, encoder, finish, manage_fields, refuse_invalid
+from kubedra.server.verbs.owning import owned
+from kubedra.server.verbs.storing import dry_record, encoder, finish, refuse_invalid
 
 Tree = dict[str, Any]
 # Generated names of the server that nobody may write by hand are 58 characters at most before the suffix.
@@ -42,6 +43,8 @@ def prepare(call: Call, tree: Tree, *, manage: bool = True) -> Record | asyncio.
     _place(call, metadata)
     now = state.now()
     apply_defaults(served.kind, tree, now)
+    if manage:
+        tree = owned(call, None, tree)
     tree = served.to_storage(tree)
     metadata = tree["metadata"]
     for admission in state.admission:
@@ -64,8 +67,6 @@ def prepare(call: Call, tree: Tree, *, manage: bool = True) -> Record | asyncio.
     if strategy.has_generation:
         metadata["generation"] = 1
     strategy.prepare_for_create(tree, context)
-    if manage:
-        manage_fields(call, None, tree)
     refuse_invalid(call, call.name, strategy.validate_create(tree, context))
     call.warnings += strategy.warnings(tree, None, context)
     if given_version not in ("", "0"):

@@ -149,7 +149,10 @@ def begin(call: Call, options: Options) -> tuple[Record | asyncio.Future[Record]
     finalizers = _finalizers(call, metadata, options.policy)
     grace = _grace(call, tree, options.grace)
     deleting = "deletionTimestamp" in metadata
-    spec_finalizers = served.storage == "namespaces" and (tree.get("spec") or {}).get("finalizers")
+    # The first delete of a namespace only marks it; its controller empties it and then finalizes it.
+    spec_finalizers = served.storage == "namespaces" and (
+        not deleting or bool((tree.get("spec") or {}).get("finalizers"))
+    )
     if grace is None and not finalizers and not spec_finalizers:
         if options.dry_run:
             return dry_record(call, tree, live.revision), True
@@ -157,6 +160,7 @@ def begin(call: Call, options: Options) -> tuple[Record | asyncio.Future[Record]
     _mark(call, metadata, grace or 0, finalizers)
     if served.storage == "namespaces":
         tree.setdefault("status", {})["phase"] = "Terminating"
+        metadata.pop("deletionGracePeriodSeconds", None)
     if options.dry_run:
         return dry_record(call, tree, live.revision), False
     if deleting and tree == old:

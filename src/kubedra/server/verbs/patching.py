@@ -6,19 +6,26 @@ A patch is computed on the object in the version of the request; what comes out 
 from __future__ import annotations
 
 import asyncio
-import importlib
-from functools import cache
 from typing import Any
 
 import msgspec
 
 from kubedra.api import errors, schema
 from kubedra.api import fields as f
-from kubedra.api.errors import ApiError, bad_request
+from kubedra.api.errors import ApiError
 from kubedra.server.calls import Call, invalid_options
 from kubedra.server.decoding.structure import Findings, TypeMismatch, walk
+from kubedra.server.patch import (
+    json_patch,
+    merge_patch,
+    read_json_patch,
+    read_merge_patch,
+    read_strategic_patch,
+    strategic_merge,
+)
 from kubedra.server.registry.defaulting import apply_defaults
 from kubedra.server.store import Record
+from kubedra.server.verbs.owning import owned
 from kubedra.server.verbs.updating import check_name, replace
 
 Tree = dict[str, Any]
@@ -58,9 +65,9 @@ async def patch(call: Call) -> tuple[Record, bool]:
     kind = patch_type(call)
     check_patch_options(call, kind)
     if kind == "apply":
-        apply = importlib.import_module("kubedra.server.verbs.applying").apply
-        outcome: tuple[Record, bool] = await apply(call)
-        return outcome
+        from kubedra.server.verbs.applying import apply  # it builds on this module
+
+        return await apply(call)
     body = parse_patch(call.request.body, kind)
     return await patch_with(call, kind, body), False
 
@@ -81,67 +88,27 @@ def begin(call: Call, kind: str, body: Any) -> Record | asyncio.Future[Record]:
     patched = checked(call, patched)
     check_name(call, patched.setdefault("metadata", {}))
     apply_defaults(served.kind, patched, call.state.now())
-    return replace(call, live, served.to_storage(patched))
+    return replace(call, live, served.to_storage(owned(call, live, patched)))
 
 
 def parse_patch(body: bytes, kind: str) -> Any:
     """The JSON value of a patch. Raises 400."""
-    try:
-        value = msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
-        why = "unexpected end of JSON input" if "truncated" in str(error) else str(error)
-        raise bad_request(f"error decoding patch: {why}") from error
     if kind == "json":
-        if not isinstance(value, list):
-            raise bad_request(
-                f"error decoding patch: json: cannot unmarshal {_word(value)} into Go value of type jsonpatch.Patch"
-            )
-    elif kind == "merge" and value is None:
-        raise bad_request("Invalid JSON Patch")
-    elif not isinstance(value, dict):
-        text = f"json: cannot unmarshal {_word(value)} into Go value of type map[string]interface {{}}"
-        raise bad_request(text if kind == "strategic" else f"error decoding patch: {text}")
-    return value
+        return read_json_patch(body).value
+    return (read_merge_patch(body) if kind == "merge" else read_strategic_patch(body)).value
 
 
 def _word(value: Any) -> str:
     return {dict: "object", list: "array", str: "string", bool: "bool"}.get(type(value), "number")
 
 
-@cache
-def _patches() -> tuple[Any, Any, Any]:
-    package = "kubedra.server.patch"
-    try:
-        importlib.import_module(package)
-    except ModuleNotFoundError:
-        return None, _merge, _merge
-    return (
-        importlib.import_module(f"{package}.json_patch").json_patch,
-        importlib.import_module(f"{package}.merge_patch").merge_patch,
-        importlib.import_module(f"{package}.strategic_merge").strategic_merge,
-    )
-
-
-def _merge(tree: Any, patch: Any) -> Any:
-    if not isinstance(patch, dict):
-        return patch
-    merged = dict(tree) if isinstance(tree, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = _merge(merged.get(key), value)
-    return merged
-
-
 def compute(kind: str, tree: Tree, body: Any, definition: str) -> Any:
     """The patched tree; `tree` belongs to the caller and may become part of the result."""
-    json_patch, merge_patch, strategic_merge = _patches()
     if kind == "json":
         return json_patch(tree, body)
     if kind == "merge":
         return merge_patch(tree, body)
-    return strategic_merge(tree, body, schema.definition(definition)) if json_patch else merge_patch(tree, body)
+    return strategic_merge(tree, body, schema.definition(definition))
 
 
 def checked(call: Call, tree: Any) -> Tree:

@@ -1,4 +1,4 @@
-"""What create, update and delete share: encoding with a revision, dry runs, validation, managed fields.
+"""What create, update and delete share: encoding with a revision, dry runs, validation.
 
 Everything up to the submission to the store is synchronous: between reading the latest state and submitting the
 write nothing else can run, so a write never meets a conflict that its client did not ask for.
@@ -6,15 +6,12 @@ write nothing else can run, so a write never meets a conflict that its client di
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from kubedra.api import errors
 from kubedra.api.errors import ApiError
 from kubedra.server.calls import Call
-from kubedra.server.decoding.structure import drop_empty
 from kubedra.server.serving import Served, encode_object
 from kubedra.server.store import Record, StoreUnavailable
 
@@ -44,7 +41,6 @@ def dry_record(call: Call, tree: Tree, revision: int) -> Record:
 def finish(call: Call, tree: Tree) -> None:
     """Brings a valid tree into the form that is stored."""
     call.served.strategy.canonicalize(tree)
-    drop_empty(tree, call.served.storage_plan)
 
 
 def refuse_invalid(call: Call, name: str, found: list[Any]) -> None:
@@ -56,22 +52,3 @@ def refuse_invalid(call: Call, name: str, found: list[Any]) -> None:
 def unavailable(error: StoreUnavailable) -> ApiError:
     """The answer when a write could not be made durable."""
     return ApiError(507, "InsufficientStorage", str(error))
-
-
-ManagedFields = Callable[..., Any]
-
-
-@cache
-def _managed_fields() -> ManagedFields | None:
-    try:
-        found: ManagedFields = importlib.import_module("kubedra.server.patch").update_managed_fields
-    except (ModuleNotFoundError, AttributeError):
-        return None
-    return found
-
-
-def manage_fields(call: Call, old: Tree | None, new: Tree) -> None:
-    """Records in metadata.managedFields who set what."""
-    update = _managed_fields()
-    if update is not None:
-        update(call, old, new)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 from kubedra.api import errors
@@ -11,10 +10,12 @@ from kubedra.api import fields as f
 from kubedra.api.errors import bad_request
 from kubedra.server.calls import Call
 from kubedra.server.decoding.bodies import decode
+from kubedra.server.patch import without_time_changes
 from kubedra.server.registry.defaulting import apply_defaults
 from kubedra.server.store import Record
 from kubedra.server.verbs.creating import create_tree
-from kubedra.server.verbs.storing import dry_record, encoder, finish, manage_fields, refuse_invalid
+from kubedra.server.verbs.owning import owned
+from kubedra.server.verbs.storing import dry_record, encoder, finish, refuse_invalid
 
 Tree = dict[str, Any]
 
@@ -45,7 +46,7 @@ async def update_tree(call: Call, tree: Tree) -> tuple[Record, bool]:
             f"Precondition failed: UID in precondition: {given_uid}, UID in object meta: {live_uid}",
         )
     apply_defaults(call.served.kind, tree, call.state.now())
-    outcome = replace(call, live, call.served.to_storage(tree))
+    outcome = replace(call, live, call.served.to_storage(owned(call, live, tree)))
     return (outcome if isinstance(outcome, Record) else await outcome), False
 
 
@@ -64,14 +65,8 @@ def check_name(call: Call, metadata: Tree) -> None:
         metadata["namespace"] = call.namespace
 
 
-def replace(
-    call: Call,
-    live: Record,
-    new: Tree,
-    *,
-    manage: Callable[[Call, Tree, Tree], None] | None = manage_fields,
-) -> Record | asyncio.Future[Record]:
-    """Makes `new` (a stored-version tree, owned by this call) the state of the object after `live`.
+def replace(call: Call, live: Record, new: Tree) -> Record | asyncio.Future[Record]:
+    """Makes `new` (a stored-version tree with its managed fields, owned by this call) the object's state after `live`.
 
     The record itself is the outcome of a dry run and of a change that changes nothing.
     """
@@ -92,7 +87,9 @@ def replace(
     if call.subresource == "status":
         new = _status_only(call, new, old)
         metadata = new["metadata"]
-    elif served.has_status and not call.subresource:
+    elif call.subresource == "finalize":
+        new = dict(old, metadata=metadata, spec=new.get("spec") or {})
+    elif served.has_status:
         new.pop("status", None)
         if "status" in old:
             new["status"] = old["status"]
@@ -102,8 +99,6 @@ def replace(
         metadata["generation"] = generation + 1 if _spec_changed(new, old) else generation or 1
     for admission in state.admission:
         admission.update(call, new, old)
-    if manage is not None:
-        manage(call, old, new)
     refuse_invalid(call, call.name, strategy.validate_update(new, old, context))
     call.warnings += strategy.warnings(new, old, context)
     finish(call, new)
@@ -112,7 +107,7 @@ def replace(
     if _is_done(served.storage, new):
         return _delete(call, live, new)
     metadata["resourceVersion"] = old_metadata["resourceVersion"]
-    if new == old:
+    if without_time_changes(old, new) == old:
         return live
     return state.store.submit_put(call.key, encoder(served, new), expect=live.revision)
 
@@ -144,9 +139,11 @@ def _status_only(call: Call, new: Tree, old: Tree) -> Tree:
     result = dict(old)
     metadata = new["metadata"]
     if call.served.storage not in _STATUS_KEEPS_METADATA:
-        managed = metadata.get("managedFields")
-        metadata = dict(old["metadata"])
+        managed, uid = metadata.get("managedFields"), metadata["uid"]
+        # The uid is a precondition: validation compares it with the old one.
+        metadata = old["metadata"] | {"uid": uid}
         metadata.pop("resourceVersion", None)
+        metadata.pop("managedFields", None)
         if managed is not None:
             metadata["managedFields"] = managed
     result["metadata"] = metadata

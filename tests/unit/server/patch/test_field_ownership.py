@@ -230,14 +230,18 @@ def test_each_endpoint_owns_its_half() -> None:
     status = {"reservedFor": [{"resource": "pods", "name": "p", "uid": "u1"}]}
     claim.apply("m", {"spec": {"devices": {"requests": []}}, "status": status})
     assert "f:status" not in claim.owners["m/Apply"]
-    change = {"status": {"devices": []}, "spec": {"devices": {"config": []}}, **labels(a="1")}
+    change = {
+        "status": {"devices": None, "reservedFor": [{"resource": "pods", "name": "q", "uid": "u1"}]},
+        "spec": {"devices": {"config": []}},
+        **labels(a="1"),
+    }
     claim.write("s", change, subresource="status")
-    assert claim.owners["s/Update/status"] == {"f:status": {"f:devices": {}}}
+    assert claim.owners["s/Update/status"] == {"f:status": {"f:reservedFor": {'k:{"uid":"u1"}': {"f:name": {}}}}}
 
 
 def test_an_added_struct_is_owned_with_its_fields() -> None:
-    claim = Life(kinds.RESOURCE_CLAIM).write("u", {"spec": {"devices": {"requests": []}}})
-    claim.write("s", {"status": {"allocation": {"devices": {"results": []}}}}, subresource="status")
+    claim = Life(kinds.RESOURCE_CLAIM).write("u", {"spec": {"devices": {"requests": [{"name": "r"}]}}})
+    claim.write("s", {"status": {"allocation": {"devices": {"results": [{"device": "d"}]}}}}, subresource="status")
     allocation = {".": {}, "f:devices": {".": {}, "f:results": {}}}
     assert claim.owners["s/Update/status"] == {"f:status": {"f:allocation": allocation}}
 

@@ -77,6 +77,13 @@ def _compare_maps(type_: Struct, old: dict[str, Any], new: dict[str, Any]) -> _N
         if before is value or (left_out and name in left_out):
             continue
         child = fields.get(name, element)
+        if not value and _is_left_out(child, value):
+            # Upstream's objects don't have empty lists and maps: this one is as good as gone.
+            if before is not _ABSENT and before:
+                if removed is None:
+                    removed = {}
+                removed["f:" + name] = MEMBER if child is None else subtree(child, before)
+            continue
         if before is _ABSENT:
             if name not in by_value:
                 if added is None:
@@ -117,6 +124,13 @@ def _compare_maps(type_: Struct, old: dict[str, Any], new: dict[str, Any]) -> _N
     return added, modified, removed
 
 
+def _is_left_out(type_: Type | None, value: Any) -> bool:
+    """Whether an empty value is one that upstream's encoder leaves out: a list, or a map that is no struct."""
+    if value.__class__ is list:
+        return True
+    return value.__class__ is dict and isinstance(type_, Struct) and not type_.definition
+
+
 def subtree(type_: Type, value: Any) -> FieldSet:
     """All paths of a value that is new or gone, with the value's own."""
     if not value:
@@ -131,7 +145,8 @@ def subtree(type_: Type, value: Any) -> FieldSet:
             if name in type_.left_out:
                 continue
             child = fields.get(name, element)
-            out["f:" + name] = MEMBER if child is None else subtree(child, item)
+            if item or not _is_left_out(child, item):
+                out["f:" + name] = MEMBER if child is None else subtree(child, item)
         for name in type_.by_value:
             out.setdefault("f:" + name, MEMBER)
         return out

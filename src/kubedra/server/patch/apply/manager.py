@@ -13,11 +13,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
 from kubedra.api import kinds
+from kubedra.api.conversion import convert
 from kubedra.api.errors import ApiError
 from kubedra.api.kinds import Kind
 from kubedra.server.patch.apply.comparing import compare
@@ -53,19 +54,32 @@ _STRIPPED: Final[FieldSet] = {
 }
 
 
-def same_schema(tree: Tree, api_version: str) -> Tree | None:
-    """The conversion of groups whose versions don't differ: only the name of the version changes."""
+def other_version(tree: Tree, api_version: str) -> Tree | None:
+    """The object in another version of its kind; None when that version isn't served."""
     if tree.get("apiVersion") == api_version:
         return tree
     if kinds.by_api_version(api_version, str(tree.get("kind") or "")) is None:
         return None
-    return {**tree, "apiVersion": api_version}
+    return convert({**tree, "apiVersion": api_version}, str(tree.get("apiVersion") or ""), api_version)
+
+
+class Owned(Protocol):
+    """What a field manager must know of a kind."""
+
+    @property
+    def definition(self) -> str: ...
+
+    @property
+    def api_version(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
 
 
 class FieldManager:
     """Ownership of the fields of one kind in one version through one endpoint."""
 
-    def __init__(self, kind: Kind[Any], subresource: str = "", convert: Convert = same_schema) -> None:
+    def __init__(self, kind: Owned, subresource: str = "", converter: Convert = other_version) -> None:
         self._kind = kind
         self._subresource = subresource
         reset = reset_paths(kind.definition, subresource)
@@ -86,7 +100,7 @@ class FieldManager:
             return None if name is None else ownership(name, reset)
 
         def converted(tree: Tree, api_version: str) -> Tree | None:
-            return tree if tree.get("apiVersion") == api_version else convert(tree, api_version)
+            return tree if tree.get("apiVersion") == api_version else converter(tree, api_version)
 
         self._versions = Versions(full, owned, converted)
 
@@ -226,9 +240,9 @@ class FieldManager:
 
 
 @cache
-def field_manager(kind: Kind[Any], subresource: str = "", convert: Convert = same_schema) -> FieldManager:
+def field_manager(kind: Kind[Any], subresource: str = "", converter: Convert = other_version) -> FieldManager:
     """The field manager of an endpoint; the same one for the same arguments."""
-    return FieldManager(kind, subresource, convert)
+    return FieldManager(kind, subresource, converter)
 
 
 def without_time_changes(old: Tree, new: Tree) -> Tree:

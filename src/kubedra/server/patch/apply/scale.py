@@ -9,16 +9,30 @@ Upstream counterpart: apimachinery ``pkg/util/managedfields/scalehandler.go``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 from kubedra.server.patch.apply.entries import Entry, Managed, decode, encode
 from kubedra.server.patch.apply.fieldset import FieldSet, difference, has, of_path
+from kubedra.server.patch.apply.manager import FieldManager
 
 SCALE_VERSION = "autoscaling/v1"
 _REPLICAS = ("f:spec", "f:replicas")
 _REPLICAS_SET: FieldSet = of_path(_REPLICAS)
 
 Entries = list[dict[str, Any]]
+
+
+class _Scale(NamedTuple):
+    definition: str = "io.k8s.api.autoscaling.v1.Scale"
+    api_version: str = SCALE_VERSION
+    kind: str = "Scale"
+
+
+@cache
+def scale_manager() -> FieldManager:
+    """The field manager of Scale objects."""
+    return FieldManager(_Scale(), "scale")
 
 
 def to_scale(entries: Entries, versions: Mapping[str, tuple[str, ...]]) -> Entries:
@@ -38,8 +52,9 @@ def to_parent(
 ) -> Entries:
     """The managed fields of the main resource after a write to its Scale."""
     scale = decode(scale_entries, trusted=True)
+    parent = decode(entries, trusted=True)
     out: Managed = {}
-    for key, entry in decode(entries, trusted=True).items():
+    for key, entry in parent.items():
         path = versions.get(entry.api_version)
         if path is None or not has(entry.fields, path):
             out[key] = entry
@@ -56,5 +71,7 @@ def to_parent(
         if has(entry.fields, _REPLICAS):
             if key.operation == "Update":
                 key = key._replace(api_version=api_version)
-            out[key] = Entry(of_path(versions[api_version]), api_version, entry.time)
+            # Upstream takes the time from the main resource's entry, so a new owner of the replicas has none.
+            time = parent[key].time if key in parent else ""
+            out[key] = Entry(of_path(versions[api_version]), api_version, time)
     return encode(out)

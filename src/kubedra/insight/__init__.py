@@ -1,0 +1,1 @@
+"""Read-only answers for people: why, and how things hang together."""

@@ -1,0 +1,1 @@
+"""The HTTPS transport: a bare ASGI application on uvicorn, with client certificates and a graceful end."""
