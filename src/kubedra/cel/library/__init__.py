@@ -1,0 +1,1 @@
+"""The functions of Kubernetes' CEL environment, a file per library, and which Kubernetes version has which."""
