@@ -114,7 +114,8 @@ class Agent:
             node=self._node,
             active_pods=self._active_pods,
         )
-        api = KubeletApi(self._find_log, self._metrics_text, settings.allowed_clients, clock, waits.log_follow)
+        allowed = (settings.allowed_clients, settings.allowed_groups)
+        api = KubeletApi(self._find_log, self._metrics_text, *allowed, clock, waits.log_follow)
         self.port = await api.start(settings.host, settings.port, self._tls())
         self.events.start()
         declared = (OPTIONAL_OPERATIONS,) if optional else ()

@@ -81,12 +81,14 @@ class KubeletApi:
         find_log: FindLog,
         metrics: Callable[[], bytes],
         allowed: Collection[str],
+        allowed_groups: Collection[str],
         clock: Clock,
         poll: float,
     ) -> None:
         self._find_log = find_log
         self._metrics = metrics
-        self._allowed = frozenset(allowed)
+        self._allowed = {("commonName", name) for name in allowed}
+        self._allowed |= {("organizationName", name) for name in allowed_groups}
         self._clock = clock
         self._poll = poll
         self._runner: web.AppRunner | None = None
@@ -115,9 +117,10 @@ class KubeletApi:
         certificate = request.transport.get_extra_info("peercert") if request.transport is not None else None
         if not certificate:
             raise web.HTTPUnauthorized(text="Unauthorized")
-        names = {value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"}
-        if not names & self._allowed:
-            text = f"Forbidden (user={', '.join(sorted(names))}): the node's API is for the API server"
+        subject = {pair for part in certificate.get("subject", ()) for pair in part}
+        if not subject & self._allowed:
+            names = ", ".join(sorted(value for key, value in subject if key == "commonName"))
+            text = f"Forbidden (user={names}): the node's API is for the API server"
             raise web.HTTPForbidden(text=text)
 
     async def _healthz(self, request: web.Request) -> web.Response:

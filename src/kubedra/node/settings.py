@@ -63,6 +63,7 @@ class AgentSettings:
     tls_key_file: Path | None = None
     client_ca_file: Path | None = None
     allowed_clients: tuple[str, ...] = ("kube-apiserver-kubelet-client",)
+    allowed_groups: tuple[str, ...] = ("system:masters",)
     # Told to every container, so that programs with a service account find the API.
     container_env: Mapping[str, str] = field(default_factory=dict)
     # Folders that containers of the bwrap runtime must not see.
