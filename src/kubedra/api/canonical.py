@@ -183,6 +183,20 @@ def canonicalize(definition: str, tree: Tree) -> Tree:
     return tree
 
 
+def same_meaning(one: Any, other: Any) -> bool:
+    """Compare two values as upstream compares objects: what is empty or zero equals what is not there."""
+    if one == other:
+        return True
+    if isinstance(one, dict) and isinstance(other, dict):
+        return all(same_meaning(one.get(name), other.get(name)) for name in {*one, *other})
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same_meaning, one, other))
+    if one is None or other is None:
+        present = other if one is None else one
+        return not present or (isinstance(present, dict) and all(same_meaning(None, item) for item in present.values()))
+    return False
+
+
 def canonical_quantity(value: Any) -> Any:
     """Respell a quantity; what is none comes back unchanged."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):

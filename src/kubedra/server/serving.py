@@ -17,7 +17,7 @@ from kubedra.api import kinds
 from kubedra.api.kinds import Kind
 from kubedra.server.decoding.structure import Plan, plan
 from kubedra.server.registry.conversion import convert
-from kubedra.server.registry.lookup import strategy_for
+from kubedra.server.registry.strategies import strategy_for
 from kubedra.server.registry.strategy import Strategy
 from kubedra.server.store import Record
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubedra.api import fields
+from kubedra.api.canonical import same_meaning
 from kubedra.api.fields import FieldError
 from kubedra.base import names
 from kubedra.validation import formats
@@ -15,7 +16,6 @@ from kubedra.validation.conditions import validate_conditions
 from kubedra.validation.context import Context
 from kubedra.validation.lists import check_list
 from kubedra.validation.metadata import IMMUTABLE
-from kubedra.validation.resource_claim import same_value
 
 Tree = dict[str, Any]
 
@@ -49,13 +49,13 @@ def validate(tree: Tree, context: Context) -> list[FieldError]:
 def validate_update(new: Tree, old: Tree, context: Context) -> list[FieldError]:
     """Check a changed request: its spec is what it was."""
     spec = new.get("spec") or {}
-    return [] if same_value(spec, old.get("spec") or {}) else [fields.invalid("spec", spec, IMMUTABLE)]
+    return [] if same_meaning(spec, old.get("spec") or {}) else [fields.invalid("spec", spec, IMMUTABLE)]
 
 
 def validate_status_update(new: Tree, old: Tree, context: Context) -> list[FieldError]:
     """Check the answer; one that was given is not changed."""
     status, before = new.get("status"), old.get("status")
-    if before is not None and not same_value(status, before):
+    if before is not None and not same_meaning(status, before):
         return [fields.invalid("status", status, IMMUTABLE)]
     if status is None:
         return []

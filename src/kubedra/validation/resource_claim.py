@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubedra.api import fields
+from kubedra.api.canonical import same_meaning
 from kubedra.api.fields import FieldError
 from kubedra.validation import expressions, formats, opaque
 from kubedra.validation.context import Context
@@ -47,21 +48,9 @@ def validate_update(new: Tree, old: Tree, context: Context) -> list[FieldError]:
 def validate_same_spec(new: Tree, old: Tree) -> list[FieldError]:
     """Refuse any change of the spec."""
     spec = new.get("spec") or {}
-    if same_value(spec, old.get("spec") or {}):
+    if same_meaning(spec, old.get("spec") or {}):
         return []
     return [fields.invalid("spec", spec, IMMUTABLE)]
-
-
-def same_value(one: Any, other: Any) -> bool:
-    """Compare two values as upstream does: what is empty equals what is not there."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return all(same_value(one.get(name), other.get(name)) for name in {*one, *other})
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same_value, one, other))
-    if one is None or other is None:
-        present = other if one is None else one
-        return present is None or present in ([], {}, "") or (isinstance(present, dict) and same_value(present, {}))
-    return bool(one == other)
 
 
 def validate_spec(spec: Tree, path: str, context: Context) -> list[FieldError]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubedra.api import fields
+from kubedra.api.canonical import same_meaning
 from kubedra.api.fields import FieldError
 from kubedra.base import names
 from kubedra.validation import formats, opaque
@@ -21,7 +22,6 @@ from kubedra.validation.node_selector import validate_node_selector
 from kubedra.validation.resource_claim import (
     RequestNames,
     request_names,
-    same_value,
     validate_reference,
     validate_references,
 )
@@ -59,7 +59,7 @@ def validate_status_update(new: Tree, old: Tree, context: Context) -> list[Field
     )
     if allocation is not None:
         if before.get("allocation") is not None:
-            if not same_value(allocation, before["allocation"]):
+            if not same_meaning(allocation, before["allocation"]):
                 errors.append(fields.invalid("status.allocation", allocation, IMMUTABLE))
         else:
             known = request_names(new.get("spec") or {})

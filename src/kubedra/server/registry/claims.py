@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from kubedra.api import fields
+from kubedra.api.canonical import same_meaning
 from kubedra.api.fields import FieldError
 from kubedra.server.access.users import NODE_NAME_EXTRA, Attributes
 from kubedra.server.registry.dropping import drop_from_claim_spec, drop_from_claim_status
 from kubedra.server.registry.rules import RuleStrategy
 from kubedra.server.registry.strategy import StrategyContext
-from kubedra.validation.resource_claim import same_value
 from kubedra.validation.resource_claim_status import device_key, results
 
 Tree = dict[str, Any]
@@ -32,13 +32,11 @@ class ClaimStrategy(RuleStrategy):
     """ResourceClaim: an immutable spec and a status that several writers share."""
 
     def prepare_for_create(self, tree: Tree, context: StrategyContext) -> None:
-        """Forgets the status and drops fields of disabled features."""
-        super().prepare_for_create(tree, context)
+        """Drops fields of disabled features."""
         drop_from_claim_spec(tree.get("spec") or {}, None, context.features)
 
     def prepare_for_update(self, new: Tree, old: Tree, context: StrategyContext) -> None:
         """Drops fields of disabled features; a status update also forgets devices that it gives back."""
-        super().prepare_for_update(new, old, context)
         if context.subresource != "status":
             drop_from_claim_spec(new.get("spec") or {}, old.get("spec"), context.features)
             return
@@ -66,12 +64,10 @@ class ClaimTemplateStrategy(RuleStrategy):
 
     def prepare_for_create(self, tree: Tree, context: StrategyContext) -> None:
         """Drops fields of disabled features."""
-        super().prepare_for_create(tree, context)
         drop_from_claim_spec(_inner_spec(tree), None, context.features)
 
     def prepare_for_update(self, new: Tree, old: Tree, context: StrategyContext) -> None:
         """Drops fields of disabled features that the stored template did not use."""
-        super().prepare_for_update(new, old, context)
         drop_from_claim_spec(_inner_spec(new), _inner_spec(old), context.features)
 
     def validate_create(self, tree: Tree, context: StrategyContext) -> list[FieldError]:
@@ -131,11 +127,11 @@ def _permission_faults(new: Tree, old: Tree, context: StrategyContext) -> Iterab
         return
     status, before = new.get("status") or {}, old.get("status") or {}
     verb = "patch" if context.operation == "patch" else "update"
-    if not all(same_value(status.get(name), before.get(name)) for name in ("allocation", "reservedFor")):
+    if not all(same_meaning(status.get(name), before.get(name)) for name in ("allocation", "reservedFor")):
         fault = _binding_fault(verb, context)
         if fault is not None:
             yield fault
-    if status.get("allocation") is not None and not same_value(status.get("devices"), before.get("devices")):
+    if status.get("allocation") is not None and not same_meaning(status.get("devices"), before.get("devices")):
         for driver in sorted(_changed_drivers(status, before)):
             fault = _driver_fault(driver, verb, status["allocation"], context)
             if fault is not None:
@@ -208,4 +204,4 @@ def _changed_drivers(status: Tree, before: Tree) -> set[str]:
     """Name the drivers whose device statuses differ."""
     new = {device_key(device): device for device in status.get("devices") or ()}
     old = {device_key(device): device for device in before.get("devices") or ()}
-    return {key[0] for key in {*new, *old} if not same_value(new.get(key), old.get(key))}
+    return {key[0] for key in {*new, *old} if not same_meaning(new.get(key), old.get(key))}

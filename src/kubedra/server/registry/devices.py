@@ -38,14 +38,12 @@ class DeviceStrategy(RuleStrategy):
         self.allow_unconditional_update = kind.kind != "ResourcePoolStatusRequest"
 
     def prepare_for_create(self, tree: Tree, context: StrategyContext) -> None:
-        """Forgets a status and drops fields of disabled features."""
-        super().prepare_for_create(tree, context)
+        """Drops fields of disabled features."""
         if self._drop is not None:
             self._drop(tree.get("spec") or {}, None, context.features)
 
     def prepare_for_update(self, new: Tree, old: Tree, context: StrategyContext) -> None:
         """Drops fields of disabled features that the stored object did not use."""
-        super().prepare_for_update(new, old, context)
         if self._drop is not None and not context.subresource:
             self._drop(new.get("spec") or {}, old.get("spec"), context.features)
 

@@ -1,4 +1,4 @@
-"""The strategy that most kinds have: canonical spelling, status kept from clients, and the rules of validation."""
+"""The strategy that most kinds have: canonical spelling and the rules of validation."""
 
 from __future__ import annotations
 
@@ -17,44 +17,63 @@ _WITH_GENERATION = frozenset(
     {
         ("", "Pod"),
         ("", "ReplicationController"),
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"),
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"),
+        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
+        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition"),
         ("apps", "DaemonSet"),
         ("apps", "Deployment"),
         ("apps", "ReplicaSet"),
         ("apps", "StatefulSet"),
         ("batch", "CronJob"),
         ("batch", "Job"),
+        ("discovery.k8s.io", "EndpointSlice"),
+        ("flowcontrol.apiserver.k8s.io", "FlowSchema"),
+        ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"),
         ("networking.k8s.io", "Ingress"),
+        ("networking.k8s.io", "IngressClass"),
         ("networking.k8s.io", "NetworkPolicy"),
         ("policy", "PodDisruptionBudget"),
         ("resource.k8s.io", "DeviceClass"),
         ("resource.k8s.io", "DeviceTaintRule"),
         ("resource.k8s.io", "ResourceSlice"),
-        ("scheduling.k8s.io", "PriorityClass"),
+        ("scheduling.k8s.io", "CompositePodGroup"),
         ("scheduling.k8s.io", "PodGroup"),
+        ("scheduling.k8s.io", "PriorityClass"),
+        ("scheduling.k8s.io", "Workload"),
     }
 )
 
-# A node may say what it has when it registers.
-_STATUS_ON_CREATE = frozenset({("", "Node")})
+# Kinds that a PUT may create.
+_CREATE_ON_UPDATE = frozenset(
+    {
+        ("", "Endpoints"),
+        ("", "Event"),
+        ("", "LimitRange"),
+        ("", "Service"),
+        ("coordination.k8s.io", "Lease"),
+        ("events.k8s.io", "Event"),
+        ("rbac.authorization.k8s.io", "ClusterRole"),
+        ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
+        ("rbac.authorization.k8s.io", "Role"),
+        ("rbac.authorization.k8s.io", "RoleBinding"),
+    }
+)
 
 
 class RuleStrategy(Strategy):
-    """Validates by `kubedra.validation`, wipes the status of new objects, spells values canonically."""
+    """Validates by `kubedra.validation` and spells valid objects canonically."""
+
+    # Whether a new object may bring its status along.
+    keeps_status_on_create = False
 
     def __init__(self, kind: Kind[Any]) -> None:
         self._kind = kind
         self.has_generation = (kind.group, kind.kind) in _WITH_GENERATION
-        self._wipes_status = "status" in kind.subresources and (kind.group, kind.kind) not in _STATUS_ON_CREATE
-
-    def prepare_for_create(self, tree: Tree, context: StrategyContext) -> None:
-        """Respells values and forgets a status that the client sent."""
-        canonical.normalise(self._kind.definition, tree)
-        if self._wipes_status:
-            tree.pop("status", None)
-
-    def prepare_for_update(self, new: Tree, old: Tree, context: StrategyContext) -> None:
-        """Respells values."""
-        canonical.normalise(self._kind.definition, new)
+        self.allow_create_on_update = (kind.group, kind.kind) in _CREATE_ON_UPDATE
 
     def canonicalize(self, tree: Tree) -> None:
         """Drops empty members and adds those that are always printed."""

@@ -7,13 +7,20 @@ from typing import Any
 
 from kubedra.api.kinds import Kind
 from kubedra.server.registry.claims import ClaimStrategy, ClaimTemplateStrategy
+from kubedra.server.registry.cluster import JobStrategy, NamespaceStrategy, NodeStrategy, SecretStrategy
 from kubedra.server.registry.devices import DeviceStrategy, TaintRuleStrategy
+from kubedra.server.registry.pods import PodStrategy
 from kubedra.server.registry.rules import RuleStrategy
 from kubedra.server.registry.strategy import Strategy
 
 _RESOURCE = "resource.k8s.io"
 
 _BY_KIND: dict[tuple[str, str], type[RuleStrategy]] = {
+    ("", "Namespace"): NamespaceStrategy,
+    ("", "Node"): NodeStrategy,
+    ("", "Pod"): PodStrategy,
+    ("", "Secret"): SecretStrategy,
+    ("batch", "Job"): JobStrategy,
     (_RESOURCE, "DeviceClass"): DeviceStrategy,
     (_RESOURCE, "DeviceTaintRule"): TaintRuleStrategy,
     (_RESOURCE, "ResourceClaim"): ClaimStrategy,

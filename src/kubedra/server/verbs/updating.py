@@ -7,6 +7,7 @@ from typing import Any
 
 from kubedra.api import errors
 from kubedra.api import fields as f
+from kubedra.api.canonical import same_meaning
 from kubedra.api.errors import bad_request
 from kubedra.server.calls import Call
 from kubedra.server.decoding.bodies import decode
@@ -154,10 +155,11 @@ def _status_only(call: Call, new: Tree, old: Tree) -> Tree:
 
 
 def _spec_changed(new: Tree, old: Tree) -> bool:
-    outside = ("metadata", "status")
-    if new.keys() - outside != old.keys() - outside:
-        return True
-    return any(new[name] != old[name] for name in new if name not in outside)
+    outside = ("apiVersion", "kind", "metadata", "status")
+    for name in (new.keys() ^ old.keys()) - set(outside):
+        if not same_meaning(new.get(name), old.get(name)):
+            return True
+    return any(not same_meaning(new[name], old[name]) for name in new if name in old and name not in outside)
 
 
 def _is_done(storage: str, tree: Tree) -> bool:
