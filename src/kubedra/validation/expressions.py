@@ -8,6 +8,7 @@ Upstream counterpart: validateCELExpression of pkg/apis/resource/validation.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -51,23 +52,37 @@ def _relevant(features: FeatureGates) -> tuple[bool, ...]:
     return tuple(features.enabled(gate) for gate in _GATES)
 
 
+def validate_derived(expression: str, path: str, context: Context, spent: Budget) -> list[FieldError]:
+    """Check the expression of a derived attribute; what it may cost is added to what the claim has spent."""
+    if len(expression.encode()) > EXPRESSION_MAX:
+        return [fields.too_long(path, EXPRESSION_MAX)]
+    features = context.features
+    try:
+        compiled = cel.compile_derived_attribute(expression, features=features, version=features.version)
+    except cel.CompileError as error:
+        return [fields.invalid(path, expression, str(error))]
+    spent.cost += compiled.estimated_cost
+    return [fields.forbidden(path, _TOO_COMPLEX)] if compiled.estimated_cost > COST_MAX else []
+
+
+@dataclass
+class Budget:
+    """What the derived attributes of one claim may cost together."""
+
+    cost: int = 0
+
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether they cost too much."""
+        return self.cost > COST_MAX
+
+
 @lru_cache(maxsize=1024)
 def _compile(expression: str, version: str, gates: tuple[bool, ...], stored: bool) -> tuple[str | None, int]:
     """Compile an expression and give the fault, or the estimated cost."""
     features = FeatureGates(version, dict(zip(_GATES, gates, strict=True)))
-    compile_selector: Any = getattr(cel, "compile_selector", None)
-    if compile_selector is None:
-        return None, 0
-    compile_error: type[Exception] = getattr(cel, "CompileError", ValueError)
     try:
-        compiled = compile_selector(expression, features=features, version=version, stored=stored)
-    except compile_error as error:
+        compiled = cel.compile_selector(expression, features=features, version=version, stored=stored)
+    except cel.CompileError as error:
         return str(error), 0
-    return None, int(compiled.estimated_cost)
-
-
-def validate_derived(expression: str, path: str, context: Context) -> list[FieldError]:
-    """Check the expression of a derived attribute: its length, that it compiles, and its cost."""
-    if len(expression.encode()) > EXPRESSION_MAX:
-        return [fields.too_long(path, EXPRESSION_MAX)]
-    return []
+    return None, compiled.estimated_cost

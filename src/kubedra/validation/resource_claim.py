@@ -9,6 +9,7 @@ may name both attributes, capacity requests are not looked at, tolerations are n
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from kubedra.api import fields
@@ -57,10 +58,10 @@ def validate_spec(spec: Tree, path: str, context: Context) -> list[FieldError]:
     """Check a new claim spec at a path."""
     claim, at = spec.get("devices") or {}, f"{path}.devices"
     known = request_names(spec)
-    constrained = _constrained_attributes(claim.get("constraints"))
+    derivation = _Derivation(_constrained_attributes(claim.get("constraints")), expressions.Budget())
 
     def check_request(request: Tree, where: str) -> list[FieldError]:
-        return _validate_request(request or {}, where, context, constrained)
+        return _validate_request(request or {}, where, context, derivation)
 
     errors = check_set(claim.get("requests"), REQUESTS_MAX, check_request, f"{at}.requests", key=_name)
     errors.extend(
@@ -79,6 +80,9 @@ def validate_spec(spec: Tree, path: str, context: Context) -> list[FieldError]:
             f"{at}.config",
         )
     )
+    if derivation.spent.is_exceeded:
+        text = "too complex, total cost of derived attribute CEL expressions in the claim exceeds cost limit"
+        errors.append(fields.forbidden(at, text))
     return errors
 
 
@@ -109,11 +113,19 @@ def validate_references(names: Any, path: str, known: RequestNames) -> list[Fiel
     return check_set(names, REQUESTS_MAX, lambda name, at: validate_reference(name, at, known), path)
 
 
+@dataclass(frozen=True)
+class _Derivation:
+    """What the derived attributes of a claim are checked against."""
+
+    constrained: dict[str, set[str]]
+    spent: expressions.Budget
+
+
 def _name(item: Tree | None) -> str:
     return (item or {}).get("name") or ""
 
 
-def _validate_request(request: Tree, path: str, context: Context, constrained: dict[str, set[str]]) -> list[FieldError]:
+def _validate_request(request: Tree, path: str, context: Context, derivation: _Derivation) -> list[FieldError]:
     name = _name(request)
     errors = formats.label(name, f"{path}.name")
     exactly, alternatives = request.get("exactly"), request.get("firstAvailable") or []
@@ -122,13 +134,13 @@ def _validate_request(request: Tree, path: str, context: Context, constrained: d
     elif exactly is not None and alternatives:
         errors.append(fields.invalid(path, None, f"{_ONE_KIND}, but multiple fields are set"))
     elif exactly is not None:
-        errors.extend(_validate_details(exactly, f"{path}.exactly", context, name, constrained))
+        errors.extend(_validate_details(exactly, f"{path}.exactly", context, name, derivation))
     else:
 
         def check(alternative: Tree, at: str) -> list[FieldError]:
             own = _name(alternative)
             faults = formats.label(own, f"{at}.name")
-            faults.extend(_validate_details(alternative or {}, at, context, f"{name}/{own}", constrained))
+            faults.extend(_validate_details(alternative or {}, at, context, f"{name}/{own}", derivation))
             return faults
 
         errors.extend(check_set(alternatives, ALTERNATIVES_MAX, check, f"{path}.firstAvailable", key=_name))
@@ -136,7 +148,7 @@ def _validate_request(request: Tree, path: str, context: Context, constrained: d
 
 
 def _validate_details(
-    request: Tree, path: str, context: Context, reference: str, constrained: dict[str, set[str]]
+    request: Tree, path: str, context: Context, reference: str, derivation: _Derivation
 ) -> list[FieldError]:
     """Check what an exact request and an alternative have in common."""
     errors = formats.required_subdomain(request.get("deviceClassName") or "", f"{path}.deviceClassName")
@@ -152,7 +164,7 @@ def _validate_details(
         check_set(
             request.get("derivedAttributes"),
             DERIVED_MAX,
-            lambda item, at: _validate_derived(item, at, context, reference, constrained),
+            lambda item, at: _validate_derived(item, at, context, reference, derivation),
             f"{path}.derivedAttributes",
             key=_name,
         )
@@ -204,7 +216,7 @@ def _constrained_attributes(constraints: Any) -> dict[str, set[str]]:
 
 
 def _validate_derived(
-    derived: Tree, path: str, context: Context, reference: str, constrained: dict[str, set[str]]
+    derived: Tree, path: str, context: Context, reference: str, derivation: _Derivation
 ) -> list[FieldError]:
     errors: list[FieldError] = []
     name = _name(derived)
@@ -213,7 +225,7 @@ def _validate_derived(
     else:
         errors.extend(formats.fully_qualified(name, f"{path}.name"))
         request = reference.partition("/")[0]
-        if not any(name in constrained.get(target, ()) for target in ("", request, reference)):
+        if not any(name in derivation.constrained.get(target, ()) for target in ("", request, reference)):
             text = (
                 "must be referenced by at least one matchAttribute or distinctAttribute constraint "
                 "targeting this request"
@@ -223,5 +235,5 @@ def _validate_derived(
     if not expression:
         errors.append(fields.required(f"{path}.expression"))
     else:
-        errors.extend(expressions.validate_derived(expression, f"{path}.expression", context))
+        errors.extend(expressions.validate_derived(expression, f"{path}.expression", context, derivation.spent))
     return errors
