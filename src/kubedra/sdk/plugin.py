@@ -33,6 +33,8 @@ from kubedra.wire import dra, health, registration
 from kubedra.wire.paths import NodePaths, check_socket_path
 from kubedra.wire.transport import SocketServer
 
+__all__ = ["NodePaths", "NodePlugin", "PluginPaths", "PluginSettings"]
+
 _log = logging.getLogger(__name__)
 
 
