@@ -5,6 +5,7 @@ what it reads (``ReadSet``) and what it may cost, check one as admission does. O
 (``environment.build``, ``compile_program``). Pure: no I/O, no clock; any text ends in a result or one of its errors.
 """
 
+from kubedra.cel.answering import answer_case, lists_supported, with_hint
 from kubedra.cel.device import DeviceInput, device_input_from_tree
 from kubedra.cel.errors import CelError, CompileError, CostLimitError, EvaluationError
 from kubedra.cel.read_sets import ReadSet
@@ -33,10 +34,13 @@ __all__ = [
     "Features",
     "ReadSet",
     "SelectorCache",
+    "answer_case",
     "check_selector_for_admission",
     "compile_derived_attribute",
     "compile_program",
     "compile_selector",
     "derived_value",
     "device_input_from_tree",
+    "lists_supported",
+    "with_hint",
 ]

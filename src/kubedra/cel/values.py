@@ -294,7 +294,7 @@ def equal(left: Value, right: Value) -> bool:
     if left is None or right is None:
         return False
     if one in _NUMBERS:
-        return two in _NUMBERS and left == right
+        return two in _NUMBERS and _numbers_order(left, right) == 0
     if one is Quantity or one is PointerQuantity:
         if two is Quantity:
             return bool(left == right)
@@ -343,6 +343,17 @@ def _maps_equal(left: dict[Any, Any], right: dict[Any, Any]) -> bool:
     return all(key in right and not_unequal(value, right[key]) for key, value in left.items())
 
 
+def _numbers_order(left: Any, right: Any) -> int | None:
+    """Order of numbers of different kinds; beside a double the other is taken as a double, as upstream does."""
+    if left.__class__ is float:
+        right = float(right)
+    elif right.__class__ is float:
+        left = float(left)
+    if left == right:
+        return 0
+    return None if left != left or right != right else (-1 if left < right else 1)
+
+
 _ORDERED: Final = frozenset((bool, str, bytes, Duration, Timestamp))
 
 
@@ -352,6 +363,8 @@ def compare(left: Value, right: Value) -> int | None:
     if (one is two and one in _ORDERED) or (one in _NUMBERS and two in _NUMBERS):
         if (one is float and math.isnan(left)) or (two is float and math.isnan(right)):
             raise EvaluationError("NaN values cannot be ordered")
+        if one is not two:
+            return _numbers_order(left, right)
         return -1 if left < right else 1 if left > right else 0
     raise EvaluationError(NO_SUCH_OVERLOAD)
 
