@@ -95,7 +95,7 @@ class Handler:
         )
         if not decision.allowed:
             text = Attributes(verb=request.method.lower(), path=request.path).refusal(request.user, decision.reason)
-            raise ApiError(403, "Forbidden", f"forbidden: {text}")
+            return _plain(403, "Forbidden", f"forbidden: {text}")
         if handler is None:
             return Response(404, b"404 page not found\n", "text/plain; charset=utf-8")
         return await handler(request)

@@ -19,10 +19,11 @@ Tree = dict[str, Any]
 
 
 class Form(NamedTuple):
-    """What the client asked for: a plain object, metadata alone or a table, in JSON or YAML."""
+    """What the client asked for: a plain object, metadata alone or a table (of which version), in JSON or YAML."""
 
     shape: Literal["object", "PartialObjectMetadata", "PartialObjectMetadataList", "Table"] = "object"
     yaml: bool = False
+    version: str = "v1"
 
 
 _PLAIN = Form()
@@ -45,7 +46,7 @@ def wanted(call: Call) -> Form:
             return Form(yaml=media == "application/yaml")
         if (
             options.get("g") == "meta.k8s.io"
-            and options.get("v") == "v1"
+            and options.get("v") in ("v1", "v1beta1")
             and shape
             in (
                 "Table",
@@ -53,7 +54,7 @@ def wanted(call: Call) -> Form:
                 "PartialObjectMetadataList",
             )
         ):
-            return Form(shape, media == "application/yaml")  # type: ignore[arg-type]
+            return Form(shape, media == "application/yaml", options["v"])  # type: ignore[arg-type]
         refused_shape = True
     if refused_shape:
         raise ApiError(406, "NotAcceptable", f"only the following media types are accepted: {_SUPPORTED}")
@@ -66,7 +67,7 @@ def represent_object(call: Call, record: Record, form: Form, status: int = 200) 
     if form is _PLAIN:
         return Response(status, served.bytes_of(record))
     if form.shape == "PartialObjectMetadata":
-        return _rendered(partial(record), form, status)
+        return _rendered(partial(record, form.version), form, status)
     if form.shape == "PartialObjectMetadataList":
         group = served.kind.group.split(".", 1)[0] or "core"
         raise ApiError(
@@ -76,7 +77,8 @@ def represent_object(call: Call, record: Record, form: Form, status: int = 200) 
             f"(*{group}.{served.kind.kind})",
         )
     if form.shape == "Table":
-        return _rendered(_tables().table(call, [record], {"resourceVersion": str(record.revision)}), form, status)
+        meta: Tree = {"resourceVersion": str(record.revision)}
+        return _rendered(_tables().table(call, [record], meta, form.version), form, status)
     return _rendered(served.from_storage(record.tree()), form, status)
 
 
@@ -91,10 +93,10 @@ def represent_list(call: Call, found: Listing, form: Form) -> Response:
     if found.remaining:
         meta["remainingItemCount"] = found.remaining
     if form.shape == "PartialObjectMetadataList":
-        items = [partial(record) for record in found.records]
+        items = [partial(record, form.version) for record in found.records]
         tree: Tree = {
             "kind": "PartialObjectMetadataList",
-            "apiVersion": "meta.k8s.io/v1",
+            "apiVersion": f"meta.k8s.io/{form.version}",
             "metadata": meta,
             "items": items,
         }
@@ -107,17 +109,17 @@ def represent_list(call: Call, found: Listing, form: Form) -> Response:
             f"you requested PartialObjectMetadata, but the requested object is a list (*{group}.{served.list_kind})",
         )
     if form.shape == "Table":
-        return _rendered(_tables().table(call, found.records, meta), form)
+        return _rendered(_tables().table(call, found.records, meta, form.version), form)
     items = [served.from_storage(record.tree()) for record in found.records]
     tree = {"kind": served.list_kind, "apiVersion": served.kind.api_version, "metadata": meta, "items": items}
     return _rendered(tree, form)
 
 
-def partial(record: Record) -> Tree:
+def partial(record: Record, version: str = "v1") -> Tree:
     """PartialObjectMetadata of a record."""
     return {
         "kind": "PartialObjectMetadata",
-        "apiVersion": "meta.k8s.io/v1",
+        "apiVersion": f"meta.k8s.io/{version}",
         "metadata": record.shared_tree()["metadata"],
     }
 

@@ -14,8 +14,11 @@ from kubedra.server import health, subresources
 from kubedra.server.access.authentication import Authenticator
 from kubedra.server.access.authorizing import RbacAuthorizer
 from kubedra.server.access.tokens import PARTS, StaticTokens, TokenSigner
+from kubedra.server.admission import plugins
 from kubedra.server.bootstrap import bootstrap
+from kubedra.server.discovery import Discovery
 from kubedra.server.handler import Handler
+from kubedra.server.openapi import OpenApi
 from kubedra.server.serving import Catalogue
 from kubedra.server.settings import DEFAULT_PORT, ServerSettings
 from kubedra.server.state import ServerState
@@ -71,9 +74,12 @@ class Server:
             rule for _, rules in authorizer.rules_for(user, namespace) for rule in rules
         ]
         await bootstrap(state)
+        state.admission = plugins(self.settings.admission)
         handler = Handler(state)
         subresources.install(handler)
         health.install(handler, lambda: self._ready)
+        Discovery(handler)
+        OpenApi(handler)
         self.handler = handler
         if self.settings.http:
             static.load(self.settings.admin_token)

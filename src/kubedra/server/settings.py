@@ -23,7 +23,7 @@ class ServerSettings:
     port: int | None = None
     http: bool = True
     feature_gates: FeatureGates = field(default_factory=FeatureGates)
-    # Extra admission plugins that upstream has off by default, such as "NodeRestriction".
+    # Admission plugins beyond the default ones: "NodeRestriction", "ServiceAccount".
     admission: frozenset[str] = frozenset()
     # A static admin token; made up on first start when it is empty.
     admin_token: str = ""

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kubedra.server.access.users import MASTERS, Attributes, Decision, User
+from kubedra.server.access.node_authorizer import authorize_node
+from kubedra.server.access.users import MASTERS, Attributes, Decision, User, node_name
 from kubedra.server.store import Event, Record, Store
 
 Tree = dict[str, Any]
@@ -72,11 +73,23 @@ class RbacAuthorizer:
         """The decision for one question."""
         if MASTERS in user.groups:
             return _ALLOWED
+        node = node_name(user)
+        denial = _DENIED
+        if node:
+            decision = authorize_node(self._store, node, attributes)
+            if decision is not None:
+                if decision.allowed:
+                    return decision
+                denial = decision
+            else:
+                for rule in self._rules.get(("", "ClusterRole", "system:node"), ()):
+                    if _matches(rule, attributes):
+                        return _ALLOWED
         for reason, rules in self.rules_for(user, attributes.namespace):
             for rule in rules:
                 if _matches(rule, attributes):
                     return Decision(True, reason)
-        return _DENIED
+        return denial
 
     def rules_for(self, user: User, namespace: str) -> Iterator[tuple[str, list[Tree]]]:
         """The rules that a user has in a namespace, each with a sentence that says which binding grants them."""

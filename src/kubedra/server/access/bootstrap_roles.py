@@ -102,14 +102,14 @@ _SCHEDULER = [
 ]  # fmt: skip
 _NODE = [
     rule(["create", "get", "list", "watch"], "", "nodes"),
-    rule(["patch", "update", "delete"], "", "nodes"),
+    rule(["patch", "update"], "", "nodes"),
     rule(["patch", "update"], "", "nodes/status"),
     rule(["create", "patch", "update"], "", "events"),
     rule(["create", "patch", "update"], "events.k8s.io", "events"),
     rule([*READ, "create", "delete"], "", "pods"),
     rule(["patch", "update"], "", "pods/status"),
     rule(["create"], "", "pods/eviction"),
-    rule(READ, "", "configmaps", "secrets", "services", "persistentvolumes", "persistentvolumeclaims"),
+    rule(READ, "", "services", "persistentvolumes", "persistentvolumeclaims"),
     rule(["get"], "", "serviceaccounts"),
     rule(["create"], "", "serviceaccounts/token"),
     rule(["create", "delete", "get", "patch", "update"], "coordination.k8s.io", "leases"),
@@ -147,6 +147,8 @@ _ROLES: dict[str, list[Tree]] = {
     ],
     "kubedra:agent": [
         *_NODE,
+        rule(READ, "", "configmaps", "secrets"),
+        rule(["delete"], "", "nodes"),
         rule(READ, DRA, "resourceclaims"),
         rule(ALL, DRA, "resourceslices"),
         rule(["patch", "update"], DRA, "resourceclaims/status"),

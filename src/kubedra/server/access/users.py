@@ -54,3 +54,10 @@ class Decision(NamedTuple):
 
     allowed: bool
     reason: str = ""
+
+
+def node_name(user: User) -> str:
+    """The node whose identity this is, empty for everybody else."""
+    if "system:nodes" in user.groups and user.name.startswith("system:node:"):
+        return user.name.removeprefix("system:node:")
+    return ""

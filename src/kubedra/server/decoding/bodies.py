@@ -78,7 +78,7 @@ def _yaml(body: bytes, kind_name: str) -> Any:
     yaml = importlib.import_module("kubedra.base.yaml")
     try:
         documents = yaml.load_all(body.decode("utf-8"), "body")
-    except (ValueError, UnicodeDecodeError) as error:
+    except (ValueError, yaml.YamlError) as error:
         raise bad_request(
             f"the object provided is unrecognized (must be of type {kind_name}): yaml: {error} ({body[:30].hex()})"
         ) from error

@@ -8,7 +8,7 @@ from typing import Any
 from kubedra.api import errors
 from kubedra.api import fields as f
 from kubedra.api.canonical import same_meaning
-from kubedra.api.errors import bad_request
+from kubedra.api.errors import ApiError, bad_request
 from kubedra.server.calls import Call
 from kubedra.server.decoding.bodies import decode
 from kubedra.server.patch import without_time_changes
@@ -81,6 +81,8 @@ def replace(call: Call, live: Record, new: Tree) -> Record | asyncio.Future[Reco
             path = "metadata.resourceVersion"
             error = f.FieldError(f.INVALID, path, 0, "must be specified for an update")
             refuse_invalid(call, call.name, [error])
+    elif not given.isdigit():
+        raise ApiError(500, "", f'strconv.ParseUint: parsing "{given}": invalid syntax')
     elif given != old_metadata["resourceVersion"]:
         raise errors.modified(served.kind, call.name)
     _keep_metadata(metadata, old_metadata)

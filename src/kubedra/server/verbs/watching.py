@@ -19,8 +19,8 @@ from kubedra.server.calls import Call
 from kubedra.server.requests import Response
 from kubedra.server.selection import Selection
 from kubedra.server.serving import Served
-from kubedra.server.store import Compacted, Event, FutureRevision, Record, Watch, WatchOverflow
-from kubedra.server.verbs.reading import selection_of, too_large
+from kubedra.server.store import Compacted, Event, Record, Watch, WatchOverflow
+from kubedra.server.verbs.reading import selection_of
 from kubedra.server.verbs.versions import check_list_options, parse_revision
 
 BOOKMARK_SECONDS = 60.0
@@ -38,15 +38,14 @@ class Watching:
         self.store = store
         self.bookmarks = call.flag("allowWatchBookmarks")
         initial = call.request.query.get("sendInitialEvents")
-        self.initial_end = initial is not None and call.flag("sendInitialEvents")
+        wants_initial = initial is not None and call.flag("sendInitialEvents")
+        self.initial_end = wants_initial and self.bookmarks
         try:
             since = parse_revision(call.option("resourceVersion"))
         except ValueError as error:
             raise ApiError(500, "", str(error)) from error
-        if since > store.revision:
-            raise too_large(since, store.revision)
         self.initial: list[Record] = []
-        if self.initial_end or (initial is None and since == 0):
+        if wants_initial or (initial is None and since == 0):
             # The present state as ADDED events, then what follows.
             self.initial = [
                 record
@@ -56,14 +55,19 @@ class Watching:
             since = store.revision
         elif since == 0:
             since = store.revision
+        ahead = 0
+        if since > store.revision:
+            # A revision from the future: upstream waits for it, too.
+            ahead, since = since, store.revision
         self.started_at = since
         wants = None if self.selection.everything else self.selection.wants
+        if ahead:
+            inner = wants
+            wants = lambda event: event.revision > ahead and (inner is None or inner(event))  # noqa: E731
         try:
             self.watch: Watch = store.watch(self.served.storage, call.namespace, since=since, wants=wants)
         except Compacted as error:
             raise errors.expired(str(error)) from error
-        except FutureRevision as error:
-            raise too_large(error.requested, error.current) from error
         timeout = call.option("timeoutSeconds")
         seconds = int(timeout) if timeout.isdigit() and timeout != "0" else MIN_TIMEOUT + random.randrange(MIN_TIMEOUT)
         self.ends_at = asyncio.get_running_loop().time() + seconds
