@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.shared_cases import read_cases
 
 from kubedra.api import kinds, schema
 from kubedra.api.errors import ApiError
 from kubedra.server import patch
 from kubedra.server.patch import documents
+from tests.shared_cases import read_cases
 
 Tree = dict[str, Any]
 

@@ -68,7 +68,7 @@ class ToyExpression:
         return frozenset((("int", value),))
 
 
-def compile_toy(text: str) -> Expression:
+def compile_toy(text: str, derived: bool = False) -> Expression:
     """Compile a selector of the toy language."""
     return ToyExpression(text)
 

@@ -181,7 +181,8 @@ class SliceView:
         if column is None:
             full = f"{domain}/{name}"
             if domain == self.driver:
-                column = tuple(d.raw.attributes.get(name) or d.raw.attributes.get(full) for d in self.devices)
+                # Where a device has both spellings CEL sees the qualified one.
+                column = tuple(d.raw.attributes.get(full) or d.raw.attributes.get(name) for d in self.devices)
             else:
                 column = tuple(d.raw.attributes.get(full) for d in self.devices)
             self.columns[key] = column
@@ -196,7 +197,7 @@ class SliceView:
             rows = []
             for device in self.devices:
                 capacity = device.raw.capacity
-                item = (capacity.get(name) or capacity.get(full)) if domain == self.driver else capacity.get(full)
+                item = (capacity.get(full) or capacity.get(name)) if domain == self.driver else capacity.get(full)
                 rows.append(None if item is None else item.value)
             column = self.columns[key] = tuple(rows)
         return column  # type: ignore[return-value]

@@ -67,10 +67,10 @@ class Features:
     def all_counts_full_devices(self) -> bool:
         """Whether "All" fails when a matching shared device is full, instead of leaving it out.
 
-        Upstream changed this during 1.37 (PR 140769). A set of features that 1.37 no longer lets anyone turn off
+        Upstream repaired this during 1.37 (PR 140769). A set of features that 1.37 no longer lets anyone turn off
         describes an older release, which leaves full devices out.
         """
-        return self.version >= "1.37" and self.admin_access and self.prioritized_list
+        return self.admin_access and self.prioritized_list
 
     @classmethod
     def of(cls, gates: FeatureGates) -> Features:

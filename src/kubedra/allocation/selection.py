@@ -15,7 +15,7 @@ Upstream counterpart: isSelectable and selectorsMatch of the allocator.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -61,7 +61,10 @@ class Expression(Protocol):
         ...
 
 
-Compile = Callable[[str], Expression]
+class Compile(Protocol):
+    """Compiles a selector or (``derived``) a derived attribute; raises SelectorFailure."""
+
+    def __call__(self, text: str, derived: bool = False) -> Expression: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,7 @@ class Selection:
     ) -> None:
         self.classes = len(class_selectors)
         self.steps = [_compiled(text, compile_) for text in (*class_selectors, *request_selectors)]
-        self.derived = [(name, _compiled(text, compile_)) for name, text in derived]
+        self.derived = [(name, _compiled(text, compile_, True)) for name, text in derived]
         reads = ReadSet()
         for step in (*self.steps, *(step for _, step in self.derived)):
             if not isinstance(step, str):
@@ -247,9 +250,9 @@ class Selection:
         return f"{where} on device {device}: CEL runtime error: {verdict.error}"
 
 
-def _compiled(text: str, compile_: Compile) -> Expression | str:
+def _compiled(text: str, compile_: Compile, derived: bool = False) -> Expression | str:
     try:
-        return compile_(text)
+        return compile_(text, derived)
     except SelectorFailure as error:
         return str(error)
 

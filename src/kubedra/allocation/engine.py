@@ -1,0 +1,134 @@
+"""The seam to CEL: expressions as the allocator wants them, evaluated by ``kubedra.cel``.
+
+Selectors are compiled as stored expressions, as the scheduler does. Converting a device costs more than evaluating a
+selector, so the last converted device is kept: the selectors of a chain are evaluated on one device after the other.
+"""
+
+from __future__ import annotations
+
+from kubedra import cel
+from kubedra.allocation.devices import DeviceView, ValueSet
+from kubedra.allocation.features import Features
+from kubedra.allocation.selection import Compile, Expression, ReadSet, SelectorFailure
+from kubedra.api.resource_v1 import Device
+from kubedra.base.semver import Semver
+
+
+class _Gates:
+    """The gates that change the language, from the allocator's features."""
+
+    def __init__(self, features: Features) -> None:
+        self._on = {
+            "DRAConsumableCapacity": features.consumable_capacity,
+            "DRAListTypeAttributes": features.list_attributes,
+        }
+
+    def enabled(self, gate: str) -> bool:
+        """Whether a gate is on."""
+        return self._on.get(gate, True)
+
+
+class _Inputs:
+    """Converts devices, and remembers the last one."""
+
+    def __init__(self, features: Features) -> None:
+        self._lists = features.list_attributes or features.version >= "1.37"
+        self._shared = features.consumable_capacity
+        self._device: Device | None = None
+        self._input: cel.DeviceInput | None = None
+
+    def of(self, device: Device, driver: str) -> cel.DeviceInput:
+        """A device as CEL sees it."""
+        if self._input is None or self._device is not device or self._input.driver != driver:
+            made = cel.DeviceInput.of(driver, device, lists_supported=self._lists)
+            if made.multi and not self._shared:
+                # Without the feature nothing can be shared, whatever a slice of a newer driver says.
+                made = cel.DeviceInput(driver, made.attributes, made.capacity, False, made.fault)
+            self._device, self._input = device, made
+        return self._input
+
+
+class _CelExpression:
+    """One compiled expression."""
+
+    __slots__ = ("_compiled", "_inputs", "reads")
+
+    def __init__(self, compiled: cel.CompiledSelector, inputs: _Inputs) -> None:
+        self._compiled = compiled
+        self._inputs = inputs
+        reads = compiled.read_set
+        self.reads = ReadSet(reads.attributes, reads.capacities, reads.multi, not reads.is_exact)
+
+    def test(self, device: DeviceView) -> bool:
+        """Evaluate a selector; raises SelectorFailure."""
+        try:
+            return self._compiled.evaluate(self._inputs.of(device.raw, device.slice.driver))
+        except cel.EvaluationError as error:
+            raise SelectorFailure(_with_hint(str(error))) from None
+
+    def derive(self, device: DeviceView) -> ValueSet:
+        """Evaluate a derived attribute; raises SelectorFailure."""
+        try:
+            value = cel.derived_value(self._compiled, self._inputs.of(device.raw, device.slice.driver))
+        except cel.EvaluationError as error:
+            raise SelectorFailure(_with_hint(str(error))) from None
+        return frozenset(map(_tagged, value if isinstance(value, list) else [value]))
+
+
+def cel_engine(features: Features) -> Compile:
+    """The compiler of selectors and derived attributes under these features."""
+    gates, inputs = _Gates(features), _Inputs(features)
+    known: dict[tuple[str, bool], Expression] = {}
+
+    def compile_(text: str, derived: bool = False) -> Expression:
+        expression = known.get((text, derived))
+        if expression is None:
+            make = cel.compile_derived_attribute if derived else cel.compile_selector
+            try:
+                compiled = make(text, features=gates, version=features.version, stored=True)
+            except cel.CompileError as error:
+                raise SelectorFailure(str(error)) from None
+            if len(known) > 4096:
+                known.clear()
+            expression = known[(text, derived)] = _CelExpression(compiled, inputs)
+        return expression
+
+    return compile_
+
+
+def cel_matches(features: Features) -> CelMatches:
+    """The same language for the independent checker, which works on API objects alone."""
+    return CelMatches(features)
+
+
+class CelMatches:
+    """Says whether a device passes an expression; raises ValueError when that can't be said."""
+
+    def __init__(self, features: Features) -> None:
+        self._inputs = _Inputs(features)
+        self._cache = cel.SelectorCache(_Gates(features), features.version, stored=True)
+
+    def __call__(self, expression: str, device: Device, driver: str) -> bool:
+        try:
+            return self._cache.get(expression).evaluate(self._inputs.of(device, driver))
+        except cel.CelError as error:
+            raise ValueError(str(error)) from None
+
+
+def _with_hint(text: str) -> str:
+    if "no such key:" in text and "orValue" not in text:
+        text += (
+            ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() "
+            "for optional fields"
+        )
+    return text
+
+
+def _tagged(value: object) -> tuple[str, object]:
+    if isinstance(value, bool):
+        return "bool", value
+    if isinstance(value, int):
+        return "int", int(value)
+    if isinstance(value, Semver):
+        return "version", str(value)
+    return "string", str(value)
