@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.shared_cases import read_cases
 
 from kubedra import cel
 from kubedra.base.features import FeatureGates
+from tests.shared_cases import read_cases
 
 _GATES = ("DRAConsumableCapacity", "DRAListTypeAttributes")
 

@@ -98,7 +98,10 @@ class Checker:
             for claim, allocation in new:
                 mine += _held_by(claim, allocation, pool, self._features)
             slices = seen_from(tuple(self._slices.get(pool, {}).values()), self._nodes.get(node))
-            found += check_pool(pool, slices, [*held, *mine], {item.device for item in mine})
+            # Further shares of a device change nothing for the counters: it has paid for them already.
+            before = {item.device for item in held}
+            devices = {item.device for item in mine}
+            found += check_pool(pool, slices, [*held, *mine], devices, devices - before)
         return found
 
     def check_cluster(self) -> list[Violation]:

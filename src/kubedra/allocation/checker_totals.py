@@ -17,10 +17,12 @@ def check_pool(
     slices: Sequence[ResourceSlice],
     held: Sequence[Held],
     concerned: Collection[str] | None = None,
+    charged: Collection[str] | None = None,
 ) -> list[Violation]:
     """Check what is held of one pool against what its slices publish.
 
-    ``concerned``: report only what these devices have a part in (all devices if None).
+    ``concerned``: report only what these devices have a part in (all devices if None); ``charged``: the same for
+    counters and groups.
     """
     devices = {device.name: device for slice_ in slices for device in slice_.spec.devices}
     by_device: dict[str, list[Held]] = {}
@@ -36,7 +38,7 @@ def check_pool(
     sets = {
         entry.counter_set
         for device in allocated
-        if concerned is None or device.name in concerned
+        if charged is None or device.name in charged
         for entry in device.consumes_counters
     }
     found += _check_counters(pool, slices, allocated, sets)

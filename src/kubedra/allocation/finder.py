@@ -16,7 +16,7 @@ from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 
 from kubedra.allocation.allocator import Allocator
-from kubedra.allocation.candidates import bits_of, node_mask, published_mask
+from kubedra.allocation.candidates import bits_of, node_mask
 from kubedra.allocation.claims import Ask, PreparedPod
 from kubedra.allocation.inventory import NodeView
 from kubedra.allocation.outcomes import Allocated, AllocationError, DoesNotFit, Outcome
@@ -24,7 +24,6 @@ from kubedra.api.resource_v1 import ResourceClaim
 
 # Nodes looked at between two yields of the steps.
 _BATCH = 256
-_MANY = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +57,14 @@ Finding = Found | NoNode | Aborted
 class _AskIndex:
     """What one Ask could get on each node, by the node's number."""
 
-    __slots__ = ("at_least", "counts", "known", "masks", "nodes_read", "pools_read")
+    __slots__ = ("at_least", "counts", "known", "masks", "nodes_read", "pools_read", "special")
 
     def __init__(self) -> None:
         self.counts: list[int] = []
         self.masks: list[int] = []
         self.known = 0
+        # Nodes on which a selector fails or a pool is invalid: counting says nothing about them.
+        self.special = 0
         # need -> nodes (of the known ones) that have as many
         self.at_least: dict[int, int] = {}
         self.nodes_read = 0
@@ -71,8 +72,13 @@ class _AskIndex:
 
     def forget(self, node: int) -> None:
         self.known &= ~(1 << node)
+        self.special &= ~(1 << node)
 
-    def enter(self, node: int, count: int, mask: int) -> None:
+    def forget_all(self) -> None:
+        self.known = self.special = 0
+
+    def enter(self, node: int, mask: int, special: bool) -> None:
+        count = mask.bit_count()
         if node >= len(self.counts):
             missing = node + 1 - len(self.counts)
             self.counts += [0] * missing
@@ -80,6 +86,8 @@ class _AskIndex:
         self.counts[node], self.masks[node] = count, mask
         bit = 1 << node
         self.known |= bit
+        if special:
+            self.special |= bit
         for need, nodes in self.at_least.items():
             self.at_least[need] = nodes | bit if count >= need else nodes & ~bit
 
@@ -153,14 +161,10 @@ class Finder:
                 yield "", None
             name = self._inventory.name_of(number)
             view = self._inventory.node_view(name)
-            if not self._enough(number, view, pod, indexes):
-                if view.invalid:
-                    yield name, self._allocator.no_fit(view)
+            if not self._enough(number, view, indexes):
                 continue
             shape = self._shape(view, number, pod, indexes)
             if shape is not None and shape in pod.failed_shapes:
-                if view.invalid:
-                    yield name, self._allocator.no_fit(view)
                 continue
             outcome: Outcome | None = None
             steps = self._allocator.view_steps(view, pod)
@@ -177,48 +181,48 @@ class Finder:
     # -- counting -----------------------------------------------------------------------------------------------------
 
     def _needs(self, pod: PreparedPod) -> list[tuple[Ask, int]]:
-        """What every node must have: the exact requests. A pod with a problem is not counted at all."""
+        """How many devices every node must have for each Ask: none for those that have alternatives.
+
+        A pod with a problem, or with a request for all devices, is not counted at all.
+        """
         if any(isinstance(check, str) for check in pod.checks) or pod.has_all:
             return []
         needs: dict[Ask, int] = {}
         for claim in pod.claims:
             for request in claim.requests:
-                if not request.choice and request.alternatives[0].count:
-                    alternative = request.alternatives[0]
-                    needs[alternative.ask] = max(needs.get(alternative.ask, 0), alternative.count)
+                for alternative in request.alternatives:
+                    need = 0 if request.choice else alternative.count
+                    needs[alternative.ask] = max(needs.get(alternative.ask, 0), need)
         return list(needs.items())
 
     def _passing(
         self, nodes: Iterable[str] | None, indexes: list[tuple[_AskIndex, Ask, int]]
     ) -> Generator[int, None, None]:
         """The numbers of the nodes that are not ruled out by what is known now, in order."""
-        if nodes is None:
-            possible = self._inventory.node_numbers()
-            for index, _, need in indexes:
-                possible &= index.enough(need) | ~index.known
-            yield from bits_of(possible)
-            return
+        special = 0
         ruled_out = 0
         for index, _, need in indexes:
+            special |= index.special
             ruled_out |= index.known & ~index.enough(need)
+        ruled_out &= ~special
+        if nodes is None:
+            yield from bits_of(self._inventory.node_numbers() & ~ruled_out)
+            return
         for name in nodes:
             number = self._inventory.number_of(name)
             if number >= 0 and not ruled_out >> number & 1:
                 yield number
 
-    def _enough(self, number: int, view: NodeView, pod: PreparedPod, indexes: list[tuple[_AskIndex, Ask, int]]) -> bool:
-        enough = True
+    def _enough(self, number: int, view: NodeView, indexes: list[tuple[_AskIndex, Ask, int]]) -> bool:
+        """Whether a node must be searched: it has enough of everything, or counting says nothing about it."""
+        enough, special = True, False
         for index, ask, need in indexes:
             if not index.known >> number & 1:
                 mask, failing = node_mask(view, self._ledger, ask, self._inventory.features)
-                index.enter(number, _MANY if failing or view.invalid else mask.bit_count(), mask)
-                if failing:
-                    return True
-                if mask.bit_count() < need:
-                    enough = False
-            elif index.counts[number] == _MANY:
-                return True
-        return enough
+                index.enter(number, mask, failing or bool(view.invalid))
+            special = special or bool(index.special >> number & 1)
+            enough = enough and index.counts[number] >= need
+        return enough or special
 
     def _index(self, ask: Ask) -> _AskIndex:
         """The counts for an Ask, brought up to date with all events."""
@@ -236,19 +240,19 @@ class Finder:
     def _catch_up(self, index: _AskIndex, ask: Ask) -> None:
         inventory, ledger = self._inventory, self._ledger
         if index.nodes_read < inventory.first_change or index.pools_read < ledger.first_change:
-            index.known = 0
+            index.forget_all()
         else:
             for name in inventory.changes[index.nodes_read - inventory.first_change :]:
                 number = inventory.number_of(name)
                 if not name:
-                    index.known = 0
+                    index.forget_all()
                     break
                 if number >= 0:
                     index.forget(number)
             for pool in set(ledger.changes[index.pools_read - ledger.first_change :]):
                 for number in self._nodes_of(pool, ask):
                     if number < 0:
-                        index.known = 0
+                        index.forget_all()
                         break
                     index.forget(number)
         index.nodes_read = inventory.first_change + len(inventory.changes)
@@ -272,12 +276,12 @@ class Finder:
         self, view: NodeView, number: int, pod: PreparedPod, indexes: list[tuple[_AskIndex, Ask, int]]
     ) -> object:
         """What decides whether the pod fits on a node, up to names; None if that can't be told cheaply."""
-        if pod.has_all or len(indexes) != len({a.ask for c in pod.claims for r in c.requests for a in r.alternatives}):
+        if not indexes:
             return None
         masks = []
         union = 0
         for index, ask, _ in indexes:
-            if index.counts[number] == _MANY or ask.selection.derived:
+            if index.special >> number & 1 or ask.selection.derived:
                 return None
             masks.append(index.masks[number])
             union |= index.masks[number]
@@ -293,18 +297,3 @@ class Finder:
                 groups = tuple(sorted(state.groups.items(), key=lambda item: item[0]))
                 extra.append((offset, pool.fingerprint(), state.left, groups, state.shared, consumed))
         return tuple(masks), patterns, tuple(extra)
-
-
-def everywhere_failing(finder: Finder, pod: PreparedPod, nodes: Iterable[str]) -> list[str]:
-    """The nodes on which a selector of the pod fails on some device, whether or not a search would get there."""
-    inventory = finder._inventory
-    asks = {a.ask for claim in pod.claims for request in claim.requests for a in request.alternatives}
-    return [
-        name
-        for name in nodes
-        if any(
-            published_mask(pool, ask, inventory.features)[1]
-            for pool, _ in inventory.node_view(name).candidates
-            for ask in asks
-        )
-    ]

@@ -94,7 +94,7 @@ class Row:
 class Selection:
     """The selectors of a class followed by those of a request, and the request's derived attributes."""
 
-    __slots__ = ("_features", "_verdicts", "classes", "derived", "reads", "steps")
+    __slots__ = ("_lists", "_verdicts", "classes", "derived", "reads", "steps", "texts")
 
     def __init__(
         self,
@@ -105,6 +105,7 @@ class Selection:
         features: Features,
     ) -> None:
         self.classes = len(class_selectors)
+        self.texts = (*class_selectors, *request_selectors)
         self.steps = [_compiled(text, compile_) for text in (*class_selectors, *request_selectors)]
         self.derived = [(name, _compiled(text, compile_, True)) for name, text in derived]
         reads = ReadSet()
@@ -112,12 +113,13 @@ class Selection:
             if not isinstance(step, str):
                 reads = reads.union(step.reads)
         self.reads = reads
-        self._features = features
+        # Since 1.37 lists are converted whatever the gate says.
+        self._lists = features.list_attributes or features.version >= "1.37"
         self._verdicts: dict[tuple[object, ...], Verdict] = {}
 
     def verdict(self, slice_: SliceView, index: int) -> Verdict:
         """The answer for one device."""
-        bad = slice_.bad_devices(self._features.list_attributes or self._features.version >= "1.37").get(index)
+        bad = slice_.bad_devices(self._lists).get(index)
         if bad is not None:
             return self._bad(bad)
         reads = self.reads
@@ -127,6 +129,14 @@ class Selection:
                 known = slice_.single_verdicts[(self, index)] = self._evaluate(slice_.devices[index])
             return known  # type: ignore[return-value]
         return self._known(self._values(slice_, index), slice_, index)
+
+    def verdict_counts(self, slice_: SliceView) -> list[tuple[Verdict, int]]:
+        """The answers for the devices of a slice, each with how many devices get it."""
+        if self.reads.everything or slice_.bad_devices(self._lists):
+            return [(self.verdict(slice_, index), 1) for index in range(len(slice_.devices))]
+        return [
+            (self._known(values, slice_, index), mask.bit_count()) for values, mask, index in self._partition(slice_)
+        ]
 
     def row(self, slice_: SliceView) -> Row:
         """The answers for all devices of a slice."""
@@ -138,7 +148,7 @@ class Selection:
 
     def _row(self, slice_: SliceView) -> Row:
         row = Row()
-        bad = slice_.bad_devices(self._features.list_attributes or self._features.version >= "1.37")
+        bad = slice_.bad_devices(self._lists)
         if self.reads.everything:
             for index in range(len(slice_.devices)):
                 self._enter(row, self.verdict(slice_, index), 1 << index)

@@ -1,0 +1,118 @@
+"""``kubedra allocate``: which devices claims would get, without a scheduler.
+
+``--jsonl`` answers scenarios, one a line; ``-f`` answers for the pods and claims of a file against a live cluster, a
+dump, or a fleet file. What one pod gets is taken for the next.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+import msgspec
+
+from kubedra.base.features import VERSIONS, FeatureGates
+from kubedra.cli.cluster_objects import DUMP_COMMAND, ClusterObjects, read_cluster, read_file, read_fleet
+from kubedra.cli.connect import Target, cluster_options
+from kubedra.cli.output import JSON_OUTPUT, Refusal, print_json
+
+
+@click.command()
+@click.option("--jsonl", is_flag=True, help="Read scenarios from standard input, one a line, and answer each.")
+@click.option("-f", "--filename", "files", multiple=True, metavar="FILE", help="Pods and claims to allocate for.")
+@click.option("--dump", metavar="FILE", help=f"Objects of a cluster, made with: {DUMP_COMMAND}")
+@click.option("--fleet", metavar="FILE", help="A simulated fleet instead of a cluster.")
+@click.option(
+    "--kubernetes-version",
+    type=click.Choice(VERSIONS),
+    default=None,
+    help="Gates, CEL library and allocator of this version (default: the cluster's own, else 1.37).",
+)
+@click.option("--feature-gates", default="", metavar="A=true,B=false", help="Gates that differ from their default.")
+@JSON_OUTPUT
+@cluster_options
+def allocate(
+    jsonl: bool,
+    files: tuple[str, ...],
+    dump: str | None,
+    fleet: str | None,
+    kubernetes_version: str | None,
+    feature_gates: str,
+    output: str,
+    target: Target,
+) -> int:
+    """Say which node and devices pods and claims would get, or why not (exit code 3)."""
+    if jsonl:
+        return _scenarios(kubernetes_version or "1.37")
+    if not files:
+        raise click.UsageError("give scenarios with --jsonl, or pods and claims with -f FILE")
+    if dump and fleet:
+        raise click.UsageError("--dump and --fleet exclude each other")
+    cluster, version = _cluster(dump, fleet, target)
+    gates = FeatureGates.parse(feature_gates, kubernetes_version or version)
+    wanted = ClusterObjects()
+    for path in files:
+        read_file(wanted, path, target.namespace or "default")
+
+    from kubedra.cli.allocating import answer, as_tree, print_answers
+
+    answers = answer(cluster, wanted, gates)
+    if output == "json":
+        print_json(as_tree(answers, gates))
+    else:
+        print_answers(answers, gates)
+    return 0 if all(item.fits for item in answers) else 3
+
+
+def _cluster(dump: str | None, fleet: str | None, target: Target) -> tuple[ClusterObjects, str]:
+    if fleet:
+        return read_fleet(fleet), "1.37"
+    if dump:
+        objects = ClusterObjects()
+        read_file(objects, dump, "default")
+        return objects, "1.37"
+    from kubedra.cli.connect import with_client
+
+    async def work(client: Any, _: Any) -> tuple[ClusterObjects, str]:
+        return await read_cluster(client), await _version(client)
+
+    return with_client(target, work)
+
+
+async def _version(client: Any) -> str:
+    """The version of a live cluster, as near as we know it."""
+    answer = await client.request("GET", "/version")
+    tree = msgspec.json.decode(answer.body) if answer.status < 300 else {}
+    version = f"{tree.get('major', '1')}.{str(tree.get('minor', '37')).rstrip('+')}"
+    if version in VERSIONS:
+        return version
+    newest = VERSIONS[-1]
+    click.echo(f"the cluster is of version {version}; answering as {newest}", err=True)
+    return newest
+
+
+def _scenarios(version: str) -> int:
+    """Answer each line at once; a line that can't be read gets an error as its answer."""
+    from kubedra.allocation.engine import cel_engine
+    from kubedra.allocation.scenario import ScenarioError, run
+
+    for number, line in enumerate(sys.stdin.buffer, 1):
+        if not line.strip():
+            continue
+        name = ""
+        try:
+            scenario = msgspec.json.decode(line)
+            if not isinstance(scenario, dict):
+                raise ScenarioError("a scenario is a JSON object")
+            name = str(scenario.get("name", ""))
+            result = run(scenario, version, cel_engine)
+        except (msgspec.DecodeError, ScenarioError) as error:
+            result = {"name": name, "results": [], "error": f"line {number}: {error}"}
+        sys.stdout.buffer.write(msgspec.json.encode(result) + b"\n")
+        sys.stdout.buffer.flush()
+    return 0
+
+
+__all__: Sequence[str] = ("Refusal", "allocate")

@@ -1,0 +1,235 @@
+"""What ``kubedra allocate -f`` works out and prints: one answer for each pod, and for each claim no pod uses."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+
+from kubedra.allocation import AllocationError, Allocator, Features, Inventory, Ledger
+from kubedra.allocation.bridge import ResourceNames, bridge_claim, bridged_resources, placeholder_claim, provider
+from kubedra.allocation.engine import cel_engine
+from kubedra.allocation.finder import Aborted, Finder, Found
+from kubedra.allocation.ledger import claim_key
+from kubedra.allocation.reasons import explain
+from kubedra.api.codec import to_tree
+from kubedra.api.core_v1 import Node, Pod
+from kubedra.api.meta_v1 import ObjectMeta
+from kubedra.api.resource_v1 import AllocationResult, ResourceClaim, ResourceClaimTemplate
+from kubedra.base.features import VERSIONS, FeatureGates
+from kubedra.base.node_selectors import matches_node_selector
+from kubedra.cli.cluster_objects import ClusterObjects
+
+
+@dataclass
+class Answer:
+    """What one pod or claim would get."""
+
+    subject: str
+    node: str = ""
+    allocations: list[tuple[ResourceClaim, AllocationResult]] = field(default_factory=list)
+    problem: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def fits(self) -> bool:
+        """Whether it would get what it wants."""
+        return not self.problem
+
+
+class _Cluster:
+    def __init__(self, objects: ClusterObjects, gates: FeatureGates) -> None:
+        features = Features.of(gates)
+        self.objects = objects
+        self.inventory = Inventory(cel_engine(features), features)
+        self.ledger = Ledger(features.consumable_capacity)
+        self.names = ResourceNames(objects.classes)
+        self.bridge = gates.enabled("DRAExtendedResource")
+        for rule in objects.rules:
+            self.inventory.update_taint_rule(rule)
+        for node in objects.nodes:
+            self.inventory.update_node(node)
+        for device_class in objects.classes:
+            self.inventory.update_class(device_class)
+        for slice_ in objects.slices:
+            self.inventory.update_slice(slice_)
+        for claim in objects.claims:
+            self.ledger.update_claim(claim)
+        # The same input gets the same share IDs.
+        self._shares = 0
+        self.allocator = Allocator(self.inventory, self.ledger, new_share_id=self._share_id)
+        self.finder = Finder(self.allocator)
+
+    def _share_id(self) -> str:
+        self._shares += 1
+        return str(uuid.UUID(hashlib.sha256(f"share {self._shares}".encode()).hexdigest()[:32], version=4))
+
+
+def answer(objects: ClusterObjects, wanted: ClusterObjects, gates: FeatureGates) -> list[Answer]:
+    """Allocate for every pod of a file, then for every claim that none of them uses. ``objects`` grows by the file's
+    own cluster objects (a file may bring its classes, or a whole cluster)."""
+    for name in ("nodes", "classes", "slices", "templates", "rules"):
+        _merge(getattr(objects, name), getattr(wanted, name))
+    _merge(objects.claims, wanted.claims)
+    cluster = _Cluster(objects, gates)
+    claims = {(c.metadata.namespace, c.metadata.name): c for c in objects.claims}
+    templates = {(t.metadata.namespace, t.metadata.name): t for t in objects.templates}
+    used: set[tuple[str, str]] = set()
+    answers = []
+    for pod in wanted.pods:
+        mine: list[ResourceClaim] = []
+        problem = ""
+        for entry in pod.spec.resource_claims:
+            namespace = pod.metadata.namespace
+            if entry.resource_claim_name:
+                claim = claims.get((namespace, entry.resource_claim_name))
+                used.add((namespace, entry.resource_claim_name))
+                problem = problem or ("" if claim else f"resourceclaim {entry.resource_claim_name!r} not found")
+            else:
+                name = entry.resource_claim_template_name or ""
+                template = templates.get((namespace, name))
+                problem = problem or ("" if template else f"resourceclaimtemplate {name!r} not found")
+                claim = None if template is None else _from_template(template, pod, entry.name)
+            if claim is not None:
+                mine.append(claim)
+        subject = f"pod {pod.metadata.namespace}/{pod.metadata.name}"
+        answers.append(Answer(subject, problem=problem) if problem else _place(cluster, subject, pod, mine, claims))
+    for claim in wanted.claims:
+        place = (claim.metadata.namespace, claim.metadata.name)
+        if place not in used:
+            answers.append(_place(cluster, f"claim {'/'.join(place)}", None, [claim], claims))
+    return answers
+
+
+def _from_template(template: ResourceClaimTemplate, pod: Pod, entry: str) -> ResourceClaim:
+    namespace, name = pod.metadata.namespace, pod.metadata.name
+    metadata = ObjectMeta(name=f"{name}-{entry}", namespace=namespace, uid=f"{namespace}/{name}/{entry}")
+    return ResourceClaim(metadata=metadata, spec=template.spec.spec)
+
+
+def _place(
+    cluster: _Cluster,
+    subject: str,
+    pod: Pod | None,
+    claims: list[ResourceClaim],
+    known: dict[tuple[str, str], ResourceClaim],
+) -> Answer:
+    done = [claim for claim in claims if claim.status.allocation is not None]
+    new = [claim for claim in claims if claim.status.allocation is None]
+    nodes = [node for node in cluster.objects.nodes if _may_run(node, pod, done)]
+    bridged = bridged_resources(pod, cluster.names) if pod is not None and cluster.bridge else {}
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for node in nodes:
+        allocatable = node.status.allocatable
+        served = tuple(sorted(r for r in bridged if provider(r, True, allocatable) == "classes"))
+        groups.setdefault(served, []).append(node.metadata.name)
+    order = {node.metadata.name: place for place, node in enumerate(nodes)}
+    best: tuple[int, Found, list[ResourceClaim]] | None = None
+    for served, names in groups.items():
+        mine = list(new)
+        if served and pod is not None:
+            bridge = bridge_claim(pod, {resource: bridged[resource] for resource in served})
+            mine.append(placeholder_claim(pod, bridge, f"{subject}/extended-resources"))
+        finding = cluster.finder.find(mine, names)
+        if isinstance(finding, Aborted):
+            return Answer(subject, problem=finding.error.message)
+        if isinstance(finding, Found) and (best is None or order[finding.node] < best[0]):
+            best = order[finding.node], finding, mine
+    if best is None:
+        return Answer(subject, problem=_why_not(cluster, new, [node.metadata.name for node in nodes]))
+    _, found, mine = best
+    allocations = list(zip(mine, found.allocated.allocations, strict=True))
+    for claim, allocation in allocations:
+        cluster.ledger.assume(claim_key(claim), allocation)
+        place = (claim.metadata.namespace, claim.metadata.name)
+        if place in known:
+            status = type(claim.status)(allocation=allocation)
+            known[place] = type(claim)(metadata=claim.metadata, spec=claim.spec, status=status)
+    held = [(claim, claim.status.allocation) for claim in done if claim.status.allocation is not None]
+    return Answer(subject, found.node, [*held, *allocations])
+
+
+def _why_not(cluster: _Cluster, claims: Sequence[ResourceClaim], nodes: Sequence[str]) -> str:
+    if not cluster.objects.nodes:
+        return "there are no nodes"
+    if not nodes:
+        return "no node is selected by the pod and its allocated claims"
+    pod = cluster.allocator.prepare(claims)
+    for node in nodes:
+        outcome = cluster.allocator.allocate(node, pod)
+        if isinstance(outcome, AllocationError) and not outcome.node_only:
+            return outcome.message
+    return explain(cluster.inventory, cluster.ledger, pod, nodes).sentence()
+
+
+def _may_run(node: Node, pod: Pod | None, done: Iterable[ResourceClaim]) -> bool:
+    labels, name = node.metadata.labels, node.metadata.name
+    for claim in done:
+        selector = claim.status.allocation.node_selector if claim.status.allocation is not None else None
+        if selector is not None and not matches_node_selector(selector, labels, name):
+            return False
+    if pod is None:
+        return True
+    if pod.spec.node_name and pod.spec.node_name != name:
+        return False
+    if any(labels.get(key) != value for key, value in pod.spec.node_selector.items()):
+        return False
+    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
+    required = affinity.required_during_scheduling_ignored_during_execution if affinity is not None else None
+    return required is None or matches_node_selector(required, labels, name)
+
+
+def _merge(old: list[Any], new: list[Any]) -> None:
+    places = {(o.metadata.namespace, o.metadata.name): i for i, o in enumerate(old)}
+    for obj in new:
+        place = places.get((obj.metadata.namespace, obj.metadata.name))
+        if place is None:
+            old.append(obj)
+        else:
+            old[place] = obj
+
+
+def as_tree(answers: Sequence[Answer], gates: FeatureGates) -> dict[str, Any]:
+    """The answers for scripts."""
+    return {
+        "kubernetesVersion": gates.version,
+        "fits": all(item.fits for item in answers),
+        "answers": [
+            {
+                "subject": item.subject,
+                "fits": item.fits,
+                "node": item.node,
+                "problem": item.problem,
+                "claims": [
+                    {"name": f"{c.metadata.namespace}/{c.metadata.name}", "allocation": to_tree(a)}
+                    for c, a in item.allocations
+                ],
+            }
+            for item in answers
+        ],
+    }
+
+
+def print_answers(answers: Sequence[Answer], gates: FeatureGates) -> None:
+    """The answers for people."""
+    for item in answers:
+        if not item.fits:
+            click.echo(f"{item.subject}: does not fit: {item.problem}")
+            continue
+        click.echo(f"{item.subject}: {item.node or 'fits'}")
+        for claim, allocation in item.allocations:
+            click.echo(f"  claim {claim.metadata.name}")
+            for result in allocation.devices.results if allocation.devices is not None else ():
+                extra = "".join(f", {key} {value}" for key, value in sorted(result.consumed_capacity.items()))
+                extra += ", admin access" if result.admin_access else ""
+                click.echo(f"    {result.request}: {result.driver}/{result.pool}/{result.device}{extra}")
+    newest = VERSIONS[-1]
+    if gates.version != newest:
+        click.echo(f"answered as Kubernetes {gates.version}")
+
+
+__all__ = ["Answer", "answer", "as_tree", "print_answers"]
