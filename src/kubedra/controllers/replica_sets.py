@@ -83,7 +83,7 @@ async def carry_out_creating(context: Context, owner: Any, kind: kinds.Kind[Any]
     """Carry out a workload's actions; pods made or given up, and those refused, are told as events."""
     for action in actions:
         try:
-            await context.carry_out([action])
+            (written,) = await context.carry_out([action])
         except ApiError as error:
             if isinstance(action, Create) and action.kind is kinds.POD:
                 context.recorder.event(owner, kind, "Warning", "FailedCreate", f"Error creating: {error.message}")
@@ -92,5 +92,5 @@ async def carry_out_creating(context: Context, owner: Any, kind: kinds.Kind[Any]
             note = f"Deleted pod: {action.name}"
             context.recorder.event(owner, kind, "Normal", "SuccessfulDelete", note)
         elif isinstance(action, Create) and action.kind is kinds.POD:
-            name = action.tree["metadata"].get("name") or action.tree["metadata"].get("generateName", "")
-            context.recorder.event(owner, kind, "Normal", "SuccessfulCreate", f"Created pod: {name}")
+            note = f"Created pod: {written.metadata.name}"
+            context.recorder.event(owner, kind, "Normal", "SuccessfulCreate", note)

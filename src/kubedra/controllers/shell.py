@@ -105,16 +105,23 @@ class Context:
         cache.add_handler(changed)
         return cache
 
-    async def carry_out(self, actions: Iterable[Action]) -> None:
-        """Carry out actions in order and wait until the caches show them; a missing object is no failure to delete."""
+    async def carry_out(self, actions: Iterable[Action]) -> list[Any]:
+        """Carry out actions in order and wait until the caches show them; returns what each wrote.
+
+        A missing object is no failure to delete. Raises ApiError.
+        """
+        out = []
         for action in actions:
+            written = None
             try:
                 written = await perform(self.client, self.recorder, action)
             except ApiError as error:
-                if isinstance(action, Delete) and error.reason == "NotFound":
-                    continue
-                raise
-            await self.caches.caught_up(action, written)
+                if not (isinstance(action, Delete) and error.reason == "NotFound"):
+                    raise
+            else:
+                await self.caches.caught_up(action, written)
+            out.append(written)
+        return out
 
 
 class Controller:
