@@ -41,7 +41,7 @@ def apply(filenames: tuple[str, ...], force_conflicts: bool, dry_run: bool, outp
             if namespace in made_here:
                 continue
             try:
-                await _apply(client, document, kind, namespace, force_conflicts, dry_run=True)
+                await apply_document(client, document, kind, namespace, force=force_conflicts, dry_run=True)
             except ApiError as error:
                 faults.append(explain(document, kind, error))
         if faults:
@@ -54,7 +54,7 @@ def apply(filenames: tuple[str, ...], force_conflicts: bool, dry_run: bool, outp
                 verb = "checked"
             else:
                 try:
-                    verb = await _apply(client, document, kind, namespace, force_conflicts, dry_run=False)
+                    verb = await apply_document(client, document, kind, namespace, force=force_conflicts, dry_run=False)
                 except ApiError as error:
                     raise Refusal(explain(document, kind, error)) from error
             results.append({"kind": kind.kind, "namespace": namespace, "name": name, "result": verb})
@@ -71,9 +71,10 @@ def _namespace(document: yaml.Document, kind: kinds.Kind[Any], default: str) -> 
     return str(document.value["metadata"].get("namespace") or default) if kind.namespaced else ""
 
 
-async def _apply(
-    client: Any, document: yaml.Document, kind: kinds.Kind[Any], namespace: str, force: bool, *, dry_run: bool
+async def apply_document(
+    client: Any, document: yaml.Document, kind: kinds.Kind[Any], namespace: str, *, force: bool, dry_run: bool
 ) -> str:
+    """Apply one object; returns ``created`` or ``applied``. Raises ApiError."""
     query = {"fieldManager": MANAGER, "fieldValidation": "Strict"}
     if force:
         query["force"] = "true"

@@ -29,15 +29,13 @@ def default_data_folder() -> Path:
 def embedded_kubeconfig(data: Path | None = None) -> Path | None:
     """The kubeconfig of the embedded cluster, when one runs on that data folder."""
     folder = data or default_data_folder()
-    path = folder / "kubeconfig"
-    pid_file = folder / "kubedra.pid"
-    try:
-        pid = int(pid_file.read_text().split()[0])
-        os.kill(pid, 0)
-    except PermissionError:
-        pass
-    except (OSError, ValueError, IndexError):
+    from kubedra.cluster.state import read_state
+    from kubedra.node.runtime.identity import is_running
+
+    state = read_state(folder)
+    if state is None or not is_running(state.main):
         return None
+    path = Path(state.kubeconfig)
     return path if path.exists() else None
 
 

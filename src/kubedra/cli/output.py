@@ -91,6 +91,10 @@ def explain_failure(error: BaseException) -> str | None:
         return error.message if error.code != 401 else f"{error.message}: the server does not know this user"
     if isinstance(error, KubeconfigError | YamlError | FeatureError | Refusal):
         return str(error)
+    from kubedra.drivers.simulated.fleet import FleetError
+
+    if isinstance(error, FleetError):
+        return str(error)
     if isinstance(error, ConnectionError):
         return f"the API server can't be reached: {error}"
     if isinstance(error, OSError):

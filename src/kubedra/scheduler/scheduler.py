@@ -19,6 +19,7 @@ from collections.abc import Callable, Coroutine, Generator
 from typing import Any, TypeVar
 
 from kubedra.allocation.allocator import Allocator
+from kubedra.allocation.engine import cel_engine
 from kubedra.allocation.features import Features
 from kubedra.allocation.inventory import Inventory
 from kubedra.allocation.ledger import Ledger
@@ -30,7 +31,7 @@ from kubedra.client.clock import RealClock
 from kubedra.client.events import EventRecorder
 from kubedra.client.protocol import Client
 from kubedra.client.watch_cache import WatchCache
-from kubedra.scheduler import conditions, selectors, sentences
+from kubedra.scheduler import conditions, sentences
 from kubedra.scheduler.audit import audit
 from kubedra.scheduler.binding import Binder, PodGone
 from kubedra.scheduler.claims import ClaimStore
@@ -60,7 +61,7 @@ class Scheduler:
         gates = self.settings.feature_gates
         features = Features.of(gates)
         self.view = ClusterView()
-        inventory = Inventory(selectors.compiler(gates), features)
+        inventory = Inventory(cel_engine(features), features)
         ledger = Ledger(features.consumable_capacity)
         self.store = ClaimStore(ledger)
         self.dra = DynamicResources(

@@ -101,7 +101,9 @@ class Server:
         await self._listener.start()
         host = "127.0.0.1" if settings.host == "0.0.0.0" else settings.host
         self.url = f"https://{f'[{host}]' if ':' in host else host}:{self._listener.port}"
-        handler.state.extras["client_pair"] = authority.pair("admin")
+        handler.state.extras["client_pair"] = authority.ensure_client(
+            "kubelet-client", "kube-apiserver-kubelet-client", ("system:masters",)
+        )
         write = importlib.import_module("kubedra.server.access.kubeconfig").write_kubeconfig
         write(self.kubeconfig_path, self.url, authority.ca_certificate, "admin", pair=authority.pair("admin"))
         for part in PARTS:

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+# What goes wrong with a call is told by its caller; the library's own lines would only confuse.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 import grpc
 import grpc.aio

@@ -108,7 +108,7 @@ def test_a_file_that_is_not_there() -> None:
 
 def test_the_fleets_of_the_examples_are_right() -> None:
     demo = load(ROOT / "examples" / "demo" / "fleet.yaml")
-    assert [name for name, _ in demo.nodes()] == ["old-small-0", "old-big-0", "a30-0", "a100-0", "h100-0"]
+    assert [name for name, _ in demo.nodes()] == ["old-24-0", "old-80-0", "a30-0", "a100-0", "h100-0"]
     assert demo.drivers() == {"gpu.example.com": ("a30-0", "a100-0", "h100-0")}
     assert load(ROOT / "examples" / "driver" / "fleet.yaml").pools[0].node_names() == ["bench-0"]
 

@@ -1,0 +1,1 @@
+"""Puts an embedded cluster together and takes it apart."""

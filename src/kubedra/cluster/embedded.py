@@ -1,0 +1,236 @@
+"""Puts an embedded cluster together: server, scheduler, controllers and agents in one loop, drivers beside it.
+
+The parts meet here and nowhere else; they talk through the API alone (in process, without sockets). The driver of a
+fleet is a process of its own, as drivers are. ``cluster.json`` in the data folder says what runs, by pid, start time
+and boot, so that ``down``, ``status`` and the next start never touch a stranger.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import shutil
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kubedra.base.clock import Clock
+from kubedra.base.features import FeatureGates
+from kubedra.client.clock import RealClock
+from kubedra.cluster.processes import STOP_SECONDS, end_containers, end_process
+from kubedra.cluster.state import STATE_FILE, Running, read_state, write_state
+from kubedra.controllers.manager import ControllerManager, ControllerSettings
+from kubedra.node.runtime.identity import identify
+from kubedra.scheduler.scheduler import Scheduler
+from kubedra.scheduler.settings import SchedulerSettings
+from kubedra.server.in_process import InProcessClient
+from kubedra.server.server import Server
+from kubedra.server.settings import ServerSettings
+from kubedra.wire.paths import default_run_dir
+
+log = logging.getLogger(__name__)
+
+FIRST_RESTART_SECONDS = 0.1
+LAST_RESTART_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class ClusterSettings:
+    """What to put together. Without a fleet there is a control plane only."""
+
+    data_dir: Path
+    fleet: Path | None = None
+    port: int | None = None
+    host: str = "127.0.0.1"
+    runtime: str = "process"
+    run_dir: Path | None = None
+    feature_gates: FeatureGates = field(default_factory=FeatureGates)
+    with_driver: bool = True
+
+
+class Cluster:
+    """An embedded cluster. ``start`` returns when the API answers, ``ready`` when all is in place."""
+
+    def __init__(self, settings: ClusterSettings, clock: Clock | None = None) -> None:
+        self.settings = settings
+        self.clock: Clock = clock or RealClock()
+        self.run_dir = settings.run_dir or default_run_dir(settings.data_dir)
+        self.server = Server(
+            ServerSettings(
+                data_dir=settings.data_dir,
+                host=settings.host,
+                port=settings.port,
+                feature_gates=settings.feature_gates,
+            )
+        )
+        self._fleet = self._read_fleet()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._clients: list[InProcessClient] = []
+        self._driver: asyncio.subprocess.Process | None = None
+        self._old = read_state(settings.data_dir)
+
+    def _read_fleet(self) -> Any:
+        if self.settings.fleet is None:
+            return None
+        from kubedra.cluster.nodes import check_paths
+        from kubedra.drivers.simulated.fleet import load
+
+        fleet = load(self.settings.fleet)
+        check_paths(fleet, self.settings.data_dir, self.run_dir)
+        return fleet
+
+    def client(self, user: str = "system:admin", *groups: str) -> InProcessClient:
+        """A client of the server in this process."""
+        client = InProcessClient(self.server, user, groups or ("system:masters",))
+        self._clients.append(client)
+        return client
+
+    async def start(self) -> None:
+        """Start everything. Raises ``StoreError`` or ``OSError`` when folder or port can't be used."""
+        await self.server.start()
+        await self._end_old_driver()
+        authority = self.settings.data_dir / "pki" / "ca.crt"
+        controllers = ControllerSettings(ca=authority.read_text() if authority.exists() else "")
+        manager = self.client("system:kube-controller-manager", "system:authenticated")
+        self._keep("controllers", lambda: ControllerManager(manager, controllers, self.clock).run())
+        scheduler_settings = SchedulerSettings(feature_gates=self.settings.feature_gates)
+        scheduler = self.client("system:kube-scheduler", "system:authenticated")
+        self._keep("scheduler", lambda: Scheduler(scheduler, scheduler_settings, self.clock).run())
+        if self._fleet is not None:
+            from kubedra.cluster.nodes import start_nodes
+
+            nodes = start_nodes(
+                self._fleet,
+                self.settings.data_dir,
+                self.run_dir,
+                self.settings.runtime,
+                self.settings.feature_gates,
+                self.client,
+                self.clock,
+            )
+            for name, run in nodes:
+                self._keep(name, run)
+            if self.settings.with_driver:
+                self._keep("driver", self._run_driver)
+        self._save()
+
+    def _save(self) -> None:
+        main = identify(os.getpid())
+        if main is None or not self.server.url:
+            return
+        driver = identify(self._driver.pid) if self._driver is not None else None
+        state = Running(
+            server=self.server.url,
+            kubeconfig=str(self.server.kubeconfig_path),
+            token_file=str(self.server.token_path()),
+            main=main,
+            driver=driver,
+            fleet=str(self.settings.fleet or ""),
+        )
+        write_state(self.settings.data_dir, state)
+
+    def _keep(self, name: str, run: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run a part; one that fails is told of and started again."""
+
+        async def keep() -> None:
+            delay = FIRST_RESTART_SECONDS
+            while True:
+                started = self.clock.monotonic()
+                try:
+                    await run()
+                except Exception:
+                    log.exception("%s failed and is started again", name)
+                if self.clock.monotonic() - started > 60:
+                    delay = FIRST_RESTART_SECONDS
+                await self.clock.sleep(delay)
+                delay = min(delay * 2, LAST_RESTART_SECONDS)
+
+        self._tasks.append(asyncio.create_task(keep(), name=name))
+
+    async def _end_old_driver(self) -> None:
+        """End a driver whose cluster process was killed; it would fight with ours for the sockets."""
+        old = self._old.driver if self._old is not None else None
+        if old is not None:
+            await end_process(old, self.clock)
+
+    async def _run_driver(self) -> None:
+        """The driver of the fleet as a process of its own, until it ends."""
+        logs = self.settings.data_dir / "logs"
+        logs.mkdir(parents=True, exist_ok=True)
+        command = [
+            sys.executable,
+            "-m",
+            "kubedra",
+            "driver",
+            "simulated",
+            "--fleet",
+            str(self.settings.fleet),
+            "--data",
+            str(self.settings.data_dir),
+            "--run-dir",
+            str(self.run_dir),
+            "--kubeconfig",
+            str(self.server.part_kubeconfig_path("drivers")),
+        ]
+        with (logs / "driver.log").open("ab") as out:
+            self._driver = await asyncio.create_subprocess_exec(
+                *command, stdin=asyncio.subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
+            )
+        self._save()
+        try:
+            code = await self._driver.wait()
+            log.warning("the driver ended with %s; see %s", code, logs / "driver.log")
+        except asyncio.CancelledError:
+            with contextlib.suppress(ProcessLookupError):
+                self._driver.terminate()
+            try:
+                await asyncio.wait_for(self._driver.wait(), STOP_SECONDS)
+            except TimeoutError:
+                self._driver.kill()
+                await self._driver.wait()
+            raise
+        finally:
+            self._driver = None
+
+    async def ready(self, timeout: float = 60.0) -> None:
+        """Wait until all nodes are Ready and all slices of the fleet are published. Raises TimeoutError."""
+        if self._fleet is None:
+            return
+        from kubedra.cluster.nodes import fleet_is_ready
+
+        client = self.client()
+        async with asyncio.timeout(timeout):
+            while not await fleet_is_ready(client, self._fleet):
+                await asyncio.sleep(0.02)
+
+    async def stop(self, *, containers: bool = True) -> None:
+        """Stop every part; with ``containers``, the containers of the nodes too."""
+        for task in reversed(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+        for client in self._clients:
+            await client.close()
+        await self.server.stop()
+        if containers:
+            await end_containers(self.settings.data_dir, self.clock)
+            shutil.rmtree(self.run_dir, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            (self.settings.data_dir / STATE_FILE).unlink()
+
+
+@asynccontextmanager
+async def running(settings: ClusterSettings, clock: Clock | None = None) -> AsyncIterator[Cluster]:
+    """A cluster for the length of a ``with`` block, ready when the block begins."""
+    cluster = Cluster(settings, clock)
+    await cluster.start()
+    try:
+        await cluster.ready()
+        yield cluster
+    finally:
+        await cluster.stop()
