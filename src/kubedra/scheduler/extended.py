@@ -15,19 +15,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from kubedra.allocation.bridge import Synthesis, synthesize
+from kubedra.allocation.bridge import CLAIM_ANNOTATION, IMPLICIT_PREFIX, BridgeClaim, bridge_claim, placeholder_claim
 from kubedra.api.codec import to_tree
 from kubedra.api.core_v1 import ContainerExtendedResourceRequest
-from kubedra.api.meta_v1 import ObjectMeta, OwnerReference
-from kubedra.api.resource_v1 import DeviceClaim, DeviceClass, ResourceClaim, ResourceClaimSpec
+from kubedra.api.resource_v1 import DeviceClass, ResourceClaim
 from kubedra.scheduler.claim_writes import FINALIZER
 from kubedra.scheduler.claims import ClaimStore
 from kubedra.scheduler.nodes import NodeInfo
 from kubedra.scheduler.pods import PodInfo
-
-IMPLICIT_PREFIX = "deviceclass.resource.kubernetes.io/"
-ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
-UNNAMED = "<extended-resources>"
 
 
 @dataclass(slots=True)
@@ -35,11 +30,11 @@ class ExtendedState:
     """The extended resources of one pod during one attempt."""
 
     pod: PodInfo
-    classes: dict[str, str]
+    classes: dict[str, DeviceClass]
     """Extended resource to class."""
     stale: ResourceClaim | None
     """A claim of the pod left over from an attempt that failed: it must go first."""
-    made: dict[frozenset[str], tuple[ResourceClaim, Synthesis]] = field(default_factory=dict)
+    made: dict[frozenset[str], tuple[ResourceClaim, BridgeClaim]] = field(default_factory=dict)
 
 
 class ExtendedResources:
@@ -78,7 +73,7 @@ class ExtendedResources:
     def observe(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         """Follow claims: remember which pods own one for extended resources."""
         claim = new or old
-        if claim is None or claim.metadata.annotations.get(ANNOTATION) != "true":
+        if claim is None or claim.metadata.annotations.get(CLAIM_ANNOTATION) != "true":
             return
         metadata = claim.metadata
         for owner in metadata.owner_references:
@@ -113,7 +108,7 @@ class ExtendedResources:
         names = self.bridged(pod)
         if not names:
             return None
-        classes = {name: class_name for name in names if (class_name := self.class_of(name)) is not None}
+        classes = {name: self._classes[found] for name in names if (found := self.class_of(name)) is not None}
         stale = None
         for name in self._of_pod.get(pod.uid, {}).values():
             claim = store.get(name)
@@ -128,13 +123,14 @@ class ExtendedResources:
             return None
         made = state.made.get(needed)
         if made is None:
-            synthesis = synthesize(state.pod.pod, {name: state.classes[name] for name in needed})
-            made = state.made[needed] = (_claim(state.pod, synthesis), synthesis)
+            bridge = bridge_claim(state.pod.pod, {name: state.classes[name] for name in needed})
+            uid = f"extended-resources-of-{state.pod.uid}"
+            made = state.made[needed] = (placeholder_claim(state.pod.pod, bridge, uid), bridge)
         return made[0]
 
     def mappings_for(self, state: ExtendedState, claim: ResourceClaim) -> tuple[ContainerExtendedResourceRequest, ...]:
         """Which container's resource is served by which request of a claim made here."""
-        return next(synthesis.mappings for made, synthesis in state.made.values() if made is claim)
+        return next(bridge.mappings for made, bridge in state.made.values() if made is claim)
 
 
 def creation_tree(claim: ResourceClaim) -> dict[str, Any]:
@@ -145,19 +141,3 @@ def creation_tree(claim: ResourceClaim) -> dict[str, Any]:
     metadata.pop("uid")
     metadata["finalizers"] = [FINALIZER]
     return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata, "spec": tree["spec"]}
-
-
-def _claim(pod: PodInfo, synthesis: Synthesis) -> ResourceClaim:
-    owner = OwnerReference(api_version="v1", kind="Pod", name=pod.name, uid=pod.uid, controller=True)
-    return ResourceClaim(
-        metadata=ObjectMeta(
-            # Not a valid name on purpose: nothing must be able to refer to it.
-            name=UNNAMED,
-            namespace=pod.namespace,
-            uid=f"extended-resources-of-{pod.uid}",
-            generate_name=f"{pod.name}-extended-resources-",
-            annotations={ANNOTATION: "true"},
-            owner_references=(owner,),
-        ),
-        spec=ResourceClaimSpec(devices=DeviceClaim(requests=synthesis.requests)),
-    )

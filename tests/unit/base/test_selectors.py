@@ -56,5 +56,5 @@ def test_field_selectors() -> None:
     fields = {"spec.nodeName": "n1", "status.phase": "Running"}
     assert selector.matches(lambda path: fields.get(path, ""))
     assert selector.exact("spec.nodeName") == "n1" and selector.exact("status.phase") is None
-    with pytest.raises(SelectorError, match="invalid selector: 'metadata.name'; can't understand 'metadata.name'"):
+    with pytest.raises(SelectorError, match=r"invalid selector: 'metadata\.name'; can't understand 'metadata\.name'"):
         parse_field_selector("metadata.name")

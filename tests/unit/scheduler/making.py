@@ -83,7 +83,7 @@ class FakeExpression:
 
     reads = ReadSet(everything=True)
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, derived: bool = False) -> None:
         self._text = text
 
     def test(self, device: DeviceView) -> bool:
