@@ -112,11 +112,11 @@ class ClaimCache:
     def prepare_answered(self, call: Call, answer: Mapping[str, PrepareResult]) -> None:
         """A driver answered: its devices are kept even if the answer as a whole is bad; raises PrepareError."""
         asked = {claim.uid: claim for claim in call.claims}
-        problems = []
-        for uid, result in answer.items():
-            if uid not in asked:
-                problems.append(f"NodePrepareResources returned result for unknown claim UID {uid}")
-            elif result.error:
+        # In the order of the claims: an answer is a map without one, and the first problem is what people read.
+        strangers = sorted(answer.keys() - asked.keys())
+        problems = [f"NodePrepareResources returned result for unknown claim UID {uid}" for uid in strangers]
+        for uid, result in ((uid, answer[uid]) for uid in asked if uid in answer):
+            if result.error:
                 problems.append(f"NodePrepareResources failed for ResourceClaim {asked[uid].name}: {result.error}")
             elif uid in self._states:
                 state = self._states[uid]
@@ -164,12 +164,11 @@ class ClaimCache:
     def unprepare_answered(self, call: Call, answer: Mapping[str, str]) -> Instructions:
         """A driver answered: claims that no driver holds any more are forgotten; raises PrepareError after that."""
         asked = {claim.uid: claim for claim in call.claims}
-        problems = []
+        strangers = sorted(answer.keys() - asked.keys())
+        problems = [f"NodeUnprepareResources returned result for unknown claim UID {uid}" for uid in strangers]
         done = []
-        for uid, error in answer.items():
-            if uid not in asked:
-                problems.append(f"NodeUnprepareResources returned result for unknown claim UID {uid}")
-            elif error:
+        for uid, error in ((uid, answer[uid]) for uid in asked if uid in answer):
+            if error:
                 problems.append(f"NodeUnprepareResources failed for ResourceClaim {asked[uid].name}: {error}")
             else:
                 done.append(uid)
