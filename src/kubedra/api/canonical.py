@@ -96,6 +96,7 @@ _ALWAYS_NULL: dict[str, tuple[str, ...]] = {
     "rbac.v1.ClusterRole": ("rules",),
     "rbac.v1.Role": ("rules",),
     "resource.AllocatedDeviceStatus": ("conditions",),
+    "resource.CapacityRequestPolicy": ("default",),
     "resource.DeviceClaim": ("requests",),
 }
 

@@ -11,7 +11,7 @@ from kubedra.api import fields
 from kubedra.api.fields import FieldError
 from kubedra.base import names
 from kubedra.validation import formats
-from kubedra.validation.choices import not_negative, one_of, positive
+from kubedra.validation.choices import not_negative, one_of
 from kubedra.validation.environment import validate_environment
 from kubedra.validation.pod_claims import validate_container_claims
 from kubedra.validation.resources import validate_requirements
@@ -156,7 +156,8 @@ def _validate_mounts(container: Tree, volumes: set[Any], path: str) -> list[Fiel
             errors.append(fields.invalid(f"{at}.mountPath", place, "must be unique"))
         places.add(place)
         for member in ("subPath", "subPathExpr"):
-            errors.extend(_validate_inner_path(mount.get(member) or "", f"{at}.{member}"))
+            # Upstream leaves the index out of this path.
+            errors.extend(_validate_inner_path(mount.get(member) or "", f"{path}.volumeMounts.{member}"))
         if mount.get("subPath") and mount.get("subPathExpr"):
             text = "subPathExpr and subPath are mutually exclusive"
             errors.append(fields.invalid(f"{at}.subPathExpr", mount["subPathExpr"], text))
@@ -202,7 +203,8 @@ def _validate_probe(probe: Tree, kind: str, path: str) -> list[FieldError]:
     for name in ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"):
         errors.extend(not_negative(probe.get(name), f"{path}.{name}"))
     grace = probe.get("terminationGracePeriodSeconds")
-    errors.extend(positive(grace, f"{path}.terminationGracePeriodSeconds"))
+    if isinstance(grace, int) and grace <= 0:
+        errors.append(fields.invalid(f"{path}.terminationGracePeriodSeconds", grace, "must be greater than 0"))
     if kind == "readinessProbe" and grace is not None:
         text = "must not be set for readinessProbes"
         errors.append(fields.invalid(f"{path}.terminationGracePeriodSeconds", grace, text))

@@ -93,8 +93,7 @@ def _validate_key_reference(value: Tree, kind: str, path: str) -> list[FieldErro
     if kind == "fileKeyRef":
         return [fields.required(f"{path}.{name}") for name in ("volumeName", "path", "key") if not value.get(name)]
     errors: list[FieldError] = []
-    if not value.get("name"):
-        errors.append(fields.required(f"{path}.name"))
+    errors.extend(formats.subdomain(value.get("name") or "", f"{path}.name"))
     key = value.get("key") or ""
     if not key:
         errors.append(fields.required(f"{path}.key"))

@@ -6,6 +6,8 @@ slash slip through, which cases depend on).
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from kubedra.api import fields
 from kubedra.api.fields import FieldError
 from kubedra.base import names
@@ -61,6 +63,16 @@ def pool(value: str, path: str) -> list[FieldError]:
 
 def qualified(value: str, path: str) -> list[FieldError]:
     """Check the name of an attribute or a capacity: an identifier, behind a domain or not."""
+    # The devices of a slice repeat the same few names.
+    return [] if _is_qualified(value) else _qualified_faults(value, path)
+
+
+@lru_cache(maxsize=4096)
+def _is_qualified(value: str) -> bool:
+    return not _qualified_faults(value, "")
+
+
+def _qualified_faults(value: str, path: str) -> list[FieldError]:
     parts = value.split("/")
     if len(parts) == 1:
         return _identifier(parts[0], path)

@@ -74,8 +74,12 @@ def _validate_spec(spec: Tree, old: Tree | None, context: Context) -> list[Field
     before = {device.get("name"): device for device in (old or {}).get("devices") or ()}
     per_device_node = bool(spec.get("perDeviceNodeSelection"))
 
+    same_selection = bool((old or {}).get("perDeviceNodeSelection")) == per_device_node
+
     def check_device(device: Tree, path: str) -> list[FieldError]:
         known = before.get(device.get("name"))
+        if known is not None and same_selection and known == device:
+            return []
         return validate_device(device, known, path, per_device_node=per_device_node, context=context)
 
     limit = DEVICES_MAX_ADVANCED if _is_advanced(devices or ()) else DEVICES_MAX

@@ -50,6 +50,8 @@ def container_resource_name(name: str, path: str) -> list[FieldError]:
         return errors
     if "/" not in name:
         if name not in _CONTAINER and not is_huge_pages(name):
+            if name not in _STANDARD:
+                errors.append(fields.invalid(path, name, "must be a standard resource type or fully qualified"))
             errors.append(fields.invalid(path, name, "must be a standard resource for containers"))
     elif not is_native(name) and not is_extended(name):
         errors.append(fields.invalid(path, name, "doesn't follow extended resource name standard"))
@@ -82,12 +84,12 @@ def validate_requirements(
     errors: list[FieldError] = []
     huge_pages = compute = False
     for name, value in limits.items():
-        errors.extend(name_rule(name, f"{path}.limits"))
+        errors.extend(name_rule(name, f"{path}.limits[{name}]"))
         errors.extend(validate_amount(name, value, f"{path}.limits[{name}]"))
         huge_pages = huge_pages or is_huge_pages(name)
         compute = compute or name in ("cpu", "memory")
     for name, value in requests.items():
-        errors.extend(name_rule(name, f"{path}.requests"))
+        errors.extend(name_rule(name, f"{path}.requests[{name}]"))
         errors.extend(validate_amount(name, value, f"{path}.requests[{name}]"))
         errors.extend(_validate_fit(name, value, limits.get(name), path))
         huge_pages = huge_pages or is_huge_pages(name)

@@ -43,7 +43,7 @@ _STATEFUL_FIXED = (
 def deployment(tree: Tree, context: Context) -> list[FieldError]:
     """Check a Deployment."""
     spec = tree.get("spec") or {}
-    errors = _validate_pods(spec, ("Always",))
+    errors = _validate_pods(spec, "deployment", "ReplicaSet")
     strategy = spec.get("strategy") or {}
     path = "spec.strategy"
     kind = strategy.get("type") or ""
@@ -70,7 +70,7 @@ def deployment(tree: Tree, context: Context) -> list[FieldError]:
 def replica_set(tree: Tree, context: Context) -> list[FieldError]:
     """Check a ReplicaSet."""
     spec = tree.get("spec") or {}
-    errors = _validate_pods(spec, ("Always",))
+    errors = _validate_pods(spec, "deployment", "ReplicaSet")
     errors.extend(not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds"))
     return errors
 
@@ -91,14 +91,14 @@ def replication_controller(tree: Tree, context: Context) -> list[FieldError]:
         errors.append(
             fields.invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
         )
-    errors.extend(_validate_template(template, ("Always",)))
+    errors.extend(_validate_template(template, "ReplicationController"))
     return errors
 
 
 def daemon_set(tree: Tree, context: Context) -> list[FieldError]:
     """Check a DaemonSet."""
     spec = tree.get("spec") or {}
-    errors = _validate_pods(spec, ("Always",), counted=False)
+    errors = _validate_pods(spec, "daemonset", "DaemonSet", counted=False)
     strategy = spec.get("updateStrategy") or {}
     kind, path = strategy.get("type") or "", "spec.updateStrategy"
     if kind == "RollingUpdate":
@@ -117,7 +117,7 @@ def daemon_set(tree: Tree, context: Context) -> list[FieldError]:
 def stateful_set(tree: Tree, context: Context) -> list[FieldError]:
     """Check a StatefulSet."""
     spec = tree.get("spec") or {}
-    errors = _validate_pods(spec, ("Always",))
+    errors = _validate_pods(spec, "statefulset", "StatefulSet")
     policy = spec.get("podManagementPolicy")
     errors.extend(one_of(policy, ("OrderedReady", "Parallel"), "spec.podManagementPolicy"))
     strategy = spec.get("updateStrategy") or {}
@@ -126,7 +126,7 @@ def stateful_set(tree: Tree, context: Context) -> list[FieldError]:
         errors.append(fields.required(path))
     elif kind == "OnDelete":
         if rolling is not None:
-            text = f"only allowed for updateStrategy '{'RollingUpdate'}'"
+            text = "only allowed for updateStrategy 'RollingUpdate'"
             errors.append(fields.invalid(f"{path}.rollingUpdate", rolling, text))
     elif kind == "RollingUpdate":
         if rolling is not None:
@@ -185,8 +185,11 @@ def int_or_percent(value: Any, path: str) -> list[FieldError]:
     return not_negative(value, path)
 
 
-def _validate_pods(spec: Tree, policies: tuple[str, ...], *, counted: bool = True) -> list[FieldError]:
-    """Check replicas, selector and template, and that the two fit each other."""
+def _validate_pods(spec: Tree, named: str, owner: str, *, counted: bool = True) -> list[FieldError]:
+    """Check replicas, selector and template, and that the two fit each other.
+
+    `named` and `owner` are what upstream calls the kind in its sentences (a ReplicaSet is a "deployment" there).
+    """
     errors = not_negative(spec.get("replicas"), "spec.replicas") if counted else []
     selector, template = spec.get("selector"), spec.get("template") or {}
     labels = (template.get("metadata") or {}).get("labels")
@@ -195,23 +198,23 @@ def _validate_pods(spec: Tree, policies: tuple[str, ...], *, counted: bool = Tru
     else:
         errors.extend(validate_label_selector(selector, "spec.selector"))
         if is_empty(selector):
-            errors.append(fields.invalid("spec.selector", selector, "empty selector is invalid for deployment"))
+            errors.append(fields.invalid("spec.selector", selector, f"empty selector is invalid for {named}"))
     if selector is None or (not is_empty(selector) and not _selects(selector, labels or {})):
         text = "`selector` does not match template `labels`"
         errors.append(fields.invalid("spec.template.metadata.labels", labels, text))
-    errors.extend(_validate_template(template, policies))
+    errors.extend(_validate_template(template, owner))
     return errors
 
 
-def _validate_template(template: Tree, policies: tuple[str, ...]) -> list[FieldError]:
+def _validate_template(template: Tree, owner: str) -> list[FieldError]:
     path = "spec.template"
     errors = validate_template(template, path)
     spec = template.get("spec") or {}
     policy = spec.get("restartPolicy")
-    if policy and policy not in policies:
-        errors.append(fields.not_supported(f"{path}.spec.restartPolicy", policy, policies))
+    if policy and policy != "Always":
+        errors.append(fields.not_supported(f"{path}.spec.restartPolicy", policy, ("Always",)))
     if spec.get("activeDeadlineSeconds") is not None:
-        text = f"activeDeadlineSeconds in {'ReplicaSet'} is not Supported"
+        text = f"activeDeadlineSeconds in {owner} is not Supported"
         errors.append(fields.forbidden(f"{path}.spec.activeDeadlineSeconds", text))
     return errors
 

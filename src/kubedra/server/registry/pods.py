@@ -31,6 +31,7 @@ class PodStrategy(RuleStrategy):
                 {
                     "type": "PodScheduled",
                     "status": "False",
+                    "lastTransitionTime": context.now,
                     "reason": "SchedulingGated",
                     "message": "Scheduling is blocked due to non-empty scheduling gates",
                 }
