@@ -12,8 +12,6 @@ import dataclasses
 import math
 from typing import Any
 
-from tests.shared_cases import read_cases
-
 from kubedra import cel
 from kubedra.cel import types
 from kubedra.cel.device import device_environment
@@ -22,6 +20,7 @@ from kubedra.cel.plain import compile_unchecked, plain_environment
 from kubedra.cel.selector import Program, compile_program
 from kubedra.cel.types import Type
 from kubedra.cel.values import UInt, key_of
+from tests.shared_cases import read_cases
 
 _FORMAT_2 = "Kubernetes has version 2 of the string extension: locale-aware numbers, doubles only for %f and %e"
 _GO = "cel-go answers so, and Kubernetes with it"

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
-from tests.property.allocation_worlds import World, compile_toy, matches, worlds
 
 from kubedra.allocation import Allocated, AllocationError, Allocator, DoesNotFit, Inventory, Ledger, Outcome
 from kubedra.allocation.checker import Checker
@@ -20,6 +19,7 @@ from kubedra.api.resource_v1 import (
     DeviceRequestAllocationResult,
     ResourceClaim,
 )
+from tests.property.allocation_worlds import World, compile_toy, matches, worlds
 
 # KUBEDRA_EXAMPLES=5000 for a long run by hand.
 EXAMPLES = int(os.environ.get("KUBEDRA_EXAMPLES", "120"))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.sdk.test_slices import OWNER, stored_by
 
 from kubedra.api import meta_v1, resource_v1
 from kubedra.sdk.resources import Pool, SliceContent, device, is_heavy, split
 from kubedra.sdk.slices import plan
+from tests.unit.sdk.test_slices import OWNER, stored_by
 
 TAINT = resource_v1.DeviceTaint(key="k", effect="NoSchedule")
 
