@@ -30,10 +30,10 @@ from kubedra.sdk.preparing import ClaimPreparer
 from kubedra.sdk.publishing import PublisherSettings, SlicePublisher
 from kubedra.sdk.resources import Pool
 from kubedra.wire import dra, health, registration
-from kubedra.wire.paths import NodePaths, check_socket_path
+from kubedra.wire.paths import NodePaths, SocketPathTooLong, check_socket_path, default_run_dir
 from kubedra.wire.transport import SocketServer
 
-__all__ = ["NodePaths", "NodePlugin", "PluginPaths", "PluginSettings"]
+__all__ = ["NodePaths", "NodePlugin", "PluginPaths", "PluginSettings", "SocketPathTooLong", "default_run_dir"]
 
 _log = logging.getLogger(__name__)
 

@@ -81,6 +81,8 @@ class SlicePublisher:
         self._wanted: dict[str, _Wanted] = {}
         self._pools_of_node: dict[str, set[str]] = {}
         self._own: dict[str, _OwnWrite] = {}
+        # Slices that the watch saw go while a write is under way: its answer may come later and must not revive them.
+        self._gone: set[str] = set()
         self._accepted: dict[str, dict[int, slices.Accepted]] = {}
         self._dirty: dict[str, None] = {}
         self._busy: set[str] = set()
@@ -171,6 +173,8 @@ class SlicePublisher:
         entry = new or old
         if entry is None:
             return
+        if new is None and self._busy:
+            self._gone.add(entry.metadata.uid)
         own = self._own.get(entry.metadata.name)
         if own is not None and own.uid == entry.metadata.uid:
             if new is None:
@@ -203,6 +207,8 @@ class SlicePublisher:
                 self._failed(name, error)
             finally:
                 self._busy.discard(name)
+                if not self._busy:
+                    self._gone.clear()
                 self._wake.set()
 
     def _failed(self, name: str, error: Exception) -> None:
@@ -315,6 +321,8 @@ class SlicePublisher:
         return new
 
     def _remember(self, entry: resource_v1.ResourceSlice, written: resource_v1.ResourceSlice | None) -> None:
+        if entry.metadata.uid in self._gone:
+            return
         seen = self._cache.get("", entry.metadata.name)
         if written is not None and seen is not None and seen.metadata.uid == entry.metadata.uid:
             if _version(seen) >= _version(written):

@@ -88,6 +88,24 @@ async def test_lost_slices_come_back_and_foreign_ones_go(api: MemoryApi) -> None
         await until(lambda: len(slices(api)) == 1 and slices(api)[0].metadata.name != "stray")
 
 
+async def test_a_slice_that_is_deleted_before_its_creation_is_answered_comes_back(api: MemoryApi) -> None:
+    create = api.create
+    raced = []
+
+    async def slow_create(*arguments: Any, **options: Any) -> Any:
+        new = await create(*arguments, **options)
+        if new.metadata.name not in raced and len(raced) < 2:
+            raced.append(new.metadata.name)
+            await api.delete(kinds.RESOURCE_SLICE, new.metadata.name)
+            await asyncio.sleep(0.05)
+        return new
+
+    api.create = slow_create  # type: ignore[method-assign]
+    async with publishing(api) as (publisher, _):
+        publisher.publish({"n1": pool(3)})
+        await until(lambda: len(raced) == 2 and len(slices(api)) == 1)
+
+
 async def test_a_pool_that_is_not_wanted_any_more_is_deleted(api: MemoryApi) -> None:
     async with publishing(api) as (publisher, _):
         publisher.publish({"n1": pool(3), "second": pool(2)})
