@@ -16,6 +16,8 @@ import msgspec
 from kubedra.api import kinds
 from kubedra.api.errors import ApiError, bad_request
 from kubedra.api.kinds import Kind
+from kubedra.server.decoding import protobuf
+from kubedra.server.decoding.protobuf import MEDIA_TYPE
 from kubedra.server.decoding.structure import Duplicates, Findings, TypeMismatch, plan, walk
 
 Tree = dict[str, Any]
@@ -36,11 +38,35 @@ def parse(body: bytes, content_type: str, kind_name: str) -> Any:
             return _slow_json(body, kind_name)
     if media == "application/yaml":
         return _yaml(body, kind_name)
+    if media == MEDIA_TYPE:
+        return _protobuf(body, kind_name)
     raise ApiError(
         415,
         "UnsupportedMediaType",
         f"the body of the request was in an unknown format - accepted media types include: {ACCEPTED}",
     )
+
+
+def _protobuf(body: bytes, kind_name: str) -> Any:
+    subject = f"the object provided is unrecognized (must be of type {kind_name})"
+    try:
+        api_version, name, raw = protobuf.envelope(body)
+        kind = kinds.by_api_version(api_version, name)
+        definition = kind.definition if kind is not None else _OTHER_MESSAGES.get((api_version, name), "")
+        if not protobuf.known(definition):
+            raise bad_request(f'no kind "{name}" is registered for version "{api_version}" in scheme')
+        tree = protobuf.decode(raw, definition)
+    except protobuf.ProtobufError as error:
+        raise bad_request(f"{subject}: {error} ({body[:30].hex()})") from error
+    return {"apiVersion": api_version, "kind": name} | tree
+
+
+# Bodies of subresources and options, which are no kinds of their own. DeleteOptions come in any group's version.
+_OTHER_MESSAGES = {
+    ("policy/v1", "Eviction"): "io.k8s.api.policy.v1.Eviction",
+    ("autoscaling/v1", "Scale"): "io.k8s.api.autoscaling.v1.Scale",
+    ("authentication.k8s.io/v1", "TokenRequest"): "io.k8s.api.authentication.v1.TokenRequest",
+}
 
 
 def _slow_json(body: bytes, kind_name: str) -> Any:
@@ -105,7 +131,7 @@ def decode(body: bytes, content_type: str, kind: Kind[Any], mode: str, warnings:
         raise ApiError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {MAX_BODY}", {})
     value = parse(body, content_type, kind.kind)
     tree = _object(value, body, kind.kind)
-    return check(tree, kind, mode, warnings, body if "yaml" not in content_type else b"")
+    return check(tree, kind, mode, warnings, body if "json" in content_type or not content_type else b"")
 
 
 def _object(value: Any, body: bytes, kind_name: str) -> Tree:

@@ -62,7 +62,8 @@ def bind(host: str, port: int | None, default: int) -> socket.socket:
     candidates = [port] if port is not None else [*range(default, default + PORTS_TO_TRY), 0]
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for candidate in candidates:
-        listener = socket.socket(family, socket.SOCK_STREAM)
+        # The protocol is named: asyncio sets TCP_NODELAY only where it reads IPPROTO_TCP.
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, candidate))

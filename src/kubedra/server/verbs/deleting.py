@@ -17,6 +17,7 @@ from kubedra.api import fields as f
 from kubedra.api.errors import ApiError, bad_request
 from kubedra.base.clock import format_time
 from kubedra.server.calls import Call, invalid_options
+from kubedra.server.decoding import protobuf
 from kubedra.server.decoding.bodies import ACCEPTED
 from kubedra.server.requests import Response
 from kubedra.server.store import Record
@@ -100,6 +101,12 @@ def read_options(call: Call) -> Options:
 
 def _body(body: bytes, content_type: str) -> Tree:
     media = content_type.split(";", 1)[0].strip().lower()
+    if media == protobuf.MEDIA_TYPE:
+        try:
+            _, _, raw = protobuf.envelope(body)
+            return protobuf.decode(raw, "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions")
+        except protobuf.ProtobufError as error:
+            raise bad_request(str(error)) from error
     if media not in ("", "application/json", "application/yaml"):
         raise ApiError(
             415,
