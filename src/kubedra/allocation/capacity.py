@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kubedra.allocation.amounts import needed, offered
 from kubedra.api.resource_v1 import CapacityRequestPolicyRange, DeviceCapacity
 from kubedra.base.quantity import Quantity
 
@@ -23,7 +24,7 @@ class CapacityTable:
     __slots__ = ("entries", "plain")
 
     def __init__(self, raw: Mapping[str, DeviceCapacity]) -> None:
-        self.entries = tuple((key, Quantity.parse(item.value or "0"), item) for key, item in raw.items())
+        self.entries = tuple((key, offered(item.value), item) for key, item in raw.items())
         self.plain = not any(item.request_policy for item in raw.values())
 
 
@@ -48,7 +49,7 @@ def _amount(request: Quantity | None, total: Quantity, item: DeviceCapacity, fra
     policy = item.request_policy
     if policy is None:
         return total if request is None else request
-    default = Quantity.parse(policy.default) if policy.default is not None else None
+    default = needed(policy.default) if policy.default is not None else None
     if request is None:
         request = default
     if request is None:
@@ -58,15 +59,15 @@ def _amount(request: Quantity | None, total: Quantity, item: DeviceCapacity, fra
     if policy.valid_range is not None:
         return _in_range(request, policy.valid_range, fractional)
     if policy.valid_values:
-        values = [Quantity.parse(value) for value in policy.valid_values]
+        values = [needed(value) for value in policy.valid_values]
         return next((value for value in values if value >= request), None)
     return request
 
 
 def _in_range(request: Quantity, limits: CapacityRequestPolicyRange, fractional: bool) -> Quantity | None:
-    low = Quantity.parse(limits.min) if limits.min else None
-    high = Quantity.parse(limits.max) if limits.max else None
-    step = Quantity.parse(limits.step) if limits.step else None
+    low = needed(limits.min) if limits.min else None
+    high = needed(limits.max) if limits.max else None
+    step = needed(limits.step) if limits.step else None
     amount = request
     if low is not None and amount < low:
         amount = low

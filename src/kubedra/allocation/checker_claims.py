@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from kubedra.allocation.amounts import needed, offered
 from kubedra.allocation.violations import CheckFeatures, Violation
 from kubedra.api.core_v1 import Node, NodeSelector
 from kubedra.api.resource_v1 import (
@@ -27,7 +28,6 @@ from kubedra.api.resource_v1 import (
     ResourceSlice,
 )
 from kubedra.base.node_selectors import matches_node_selector
-from kubedra.base.quantity import Quantity
 
 PoolSlices: TypeAlias = tuple[ResourceSlice, ...]
 _Request: TypeAlias = ExactDeviceRequest | DeviceSubRequest
@@ -226,18 +226,18 @@ def _check_capacity(
     for key in wanted.keys() - device.capacity.keys():
         context.report("consumed-capacity-wrong", subject, f"the device has no capacity {key}")
     for key, capacity in device.capacity.items():
-        total = Quantity.parse(capacity.value or "0")
-        least = Quantity.parse(wanted[key]) if key in wanted else None
+        total = offered(capacity.value)
+        least = needed(wanted[key]) if key in wanted else None
         if not shared:
             if least is not None and least > total:
                 context.report("consumed-capacity-wrong", subject, f"{key}: {least} of {total} requested")
             continue
         policy = capacity.request_policy
-        taken = Quantity.parse(result.consumed_capacity[key]) if key in result.consumed_capacity else None
+        taken = needed(result.consumed_capacity[key]) if key in result.consumed_capacity else None
         if taken is None or taken.nano < 0 or taken > total:
             context.report("consumed-capacity-wrong", subject, f"{key}: {taken} of {total} recorded")
             continue
-        default = Quantity.parse(policy.default) if policy is not None and policy.default is not None else None
+        default = needed(policy.default) if policy is not None and policy.default is not None else None
         if least is None:
             least = default if default is not None else total
             if taken != least:
@@ -247,11 +247,11 @@ def _check_capacity(
             context.report("consumed-capacity-wrong", subject, f"{key}: {taken} recorded, {least} requested")
         if policy is None or taken == default:
             continue
-        if policy.valid_values and taken not in [Quantity.parse(value) for value in policy.valid_values]:
+        if policy.valid_values and taken not in [needed(value) for value in policy.valid_values]:
             context.report("consumed-capacity-wrong", subject, f"{key}: {taken} is not one of the valid values")
         limits = policy.valid_range
         if limits is not None and (
-            (limits.min and taken < Quantity.parse(limits.min)) or (limits.max and taken > Quantity.parse(limits.max))
+            (limits.min and taken < needed(limits.min)) or (limits.max and taken > needed(limits.max))
         ):
             context.report("consumed-capacity-wrong", subject, f"{key}: {taken} is outside the valid range")
 
@@ -326,7 +326,7 @@ def _could_serve(request: _Request, device: Device) -> bool:
         most = limits.max if limits is not None and limits.max else capacity.value
         if values:
             most = values[-1]
-        if Quantity.parse(text) > Quantity.parse(most):
+        if needed(text) > needed(most):
             return False
     return True
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from kubedra.allocation.amounts import needed, offered
 from kubedra.allocation.violations import Held, Violation
 from kubedra.api.resource_v1 import Device, ResourceSlice
 from kubedra.base.quantity import Quantity
@@ -57,8 +58,8 @@ def _check_device(subject: str, device: Device | None, holders: Sequence[Held]) 
         return []
     found = []
     for key, capacity in sorted(device.capacity.items()):
-        total = Quantity.parse(capacity.value or "0").nano
-        taken = sum(Quantity.parse(dict(share.consumed).get(key, "0")).nano for share in shares)
+        total = offered(capacity.value).nano
+        taken = sum(needed(dict(share.consumed).get(key, "0")).nano for share in shares)
         if taken > total:
             detail = f"{key}: {Quantity(taken, 'BinarySI')} of {capacity.value} are taken by {len(shares)} shares"
             found.append(Violation("capacity-overcommitted", subject, detail))
@@ -72,7 +73,7 @@ def _check_counters(
     for slice_ in slices:
         for counter_set in slice_.spec.shared_counters:
             for name, counter in counter_set.counters.items():
-                left[(counter_set.name, name)] = Quantity.parse(counter.value or "0").nano
+                left[(counter_set.name, name)] = offered(counter.value).nano
     groups: dict[str, list[frozenset[str]]] = {}
     users: dict[str, list[str]] = {}
     for device in allocated:
@@ -81,7 +82,7 @@ def _check_counters(
             users.setdefault(entry.counter_set, []).append(device.name)
             for name, counter in entry.counters.items():
                 key = (entry.counter_set, name)
-                left[key] = left.get(key, 0) - Quantity.parse(counter.value or "0").nano
+                left[key] = left.get(key, 0) - needed(counter.value).nano
     found = []
     where = f"pool {pool[0]}/{pool[1]}"
     for (set_name, name), amount in sorted(left.items()):

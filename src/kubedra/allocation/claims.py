@@ -114,8 +114,6 @@ class PreparedPod:
     may_conflict: bool = False
     has_admin: bool = False
     has_all: bool = False
-    # Shapes of nodes that are known not to fit; see shapes in finder.py.
-    failed_shapes: set[object] = field(default_factory=set)
 
 
 class Asks:

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
+from kubedra.allocation.amounts import needed
 from kubedra.allocation.capacity import CapacityTable
 from kubedra.allocation.taints import rule_matches
 from kubedra.api.resource_v1 import Device, DeviceAttribute, DeviceTaint, DeviceTaintRule, ResourceSlice
-from kubedra.base.quantity import Quantity
 from kubedra.base.semver import Semver, SemverError
 
 DeviceId: TypeAlias = tuple[str, str, str]
@@ -31,7 +31,7 @@ class CounterUse:
 
     def __init__(self, device: Device) -> None:
         self.items = tuple(
-            ((entry.counter_set, name), Quantity.parse(counter.value or "0").nano)
+            ((entry.counter_set, name), needed(counter.value).nano)
             for entry in device.consumes_counters
             for name, counter in entry.counters.items()
         )
@@ -82,7 +82,7 @@ class DeviceView:
 
     @property
     def capacity(self) -> CapacityTable:
-        """The parsed capacities (raises QuantityError for hostile ones)."""
+        """The parsed capacities."""
         table = self._capacity
         if table is None:
             table = self._capacity = CapacityTable(self.raw.capacity)

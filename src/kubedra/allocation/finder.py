@@ -4,7 +4,8 @@ Per ``Ask`` (what is asked of a single device) the finder keeps how many devices
 node and one bit mask over nodes for each number asked for. Events mark the nodes that changed; they are counted again
 when somebody asks. Whole nodes are then ruled out by intersecting bit masks.
 Nodes that pass the counting and still fail (constraints, counters) are compared by shape: what is free, where equal
-values are, what is left of counters. A shape that failed once fails on every node.
+values are, what is left of counters. A shape that failed once fails on every node. Which nodes failed is remembered for
+pods that ask the same, until something changes on the node.
 
 Nodes on which a selector fails always pass, so that the plain search decides there. The answer for a node is the one
 that ``Allocator.allocate`` gives; the order of nodes is the caller's, by default that in which they were added.
@@ -12,8 +13,9 @@ that ``Allocator.allocate`` gives; the order of nodes is the caller's, by defaul
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from kubedra.allocation.allocator import Allocator
 from kubedra.allocation.candidates import bits_of, node_mask
@@ -23,23 +25,22 @@ from kubedra.allocation.outcomes import Allocated, AllocationError, DoesNotFit, 
 from kubedra.api.resource_v1 import ResourceClaim
 
 # Nodes looked at between two yields of the steps.
-_BATCH = 256
+_BATCH = 128
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The first node that fits, and how many were ruled out before it."""
+    """The first node that fits, and how many were searched in vain before it."""
 
     node: str
     allocated: Allocated
-    ruled_out: int
+    searched: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class NoNode:
     """No node fits. ``failed`` are the nodes whose own error kept them out (invalid pools)."""
 
-    nodes: int
     failed: tuple[tuple[str, AllocationError], ...] = ()
 
 
@@ -52,14 +53,53 @@ class Aborted:
 
 
 Finding = Found | NoNode | Aborted
+# Node names in the order in which they are tried; a mask of node numbers (``Inventory.numbers_of``), which costs less
+# for many nodes and tries them in the order of their numbers; or None for all.
+Nodes: TypeAlias = Iterable[str] | int | None
 
 
-class _AskIndex:
-    """What one Ask could get on each node, by the node's number."""
+class _Reader:
+    """How far something has read the changes of inventory and ledger."""
 
-    __slots__ = ("at_least", "counts", "known", "masks", "nodes_read", "pools_read", "special")
+    __slots__ = ("nodes_read", "pools_read")
 
     def __init__(self) -> None:
+        self.nodes_read = -1
+        self.pools_read = -1
+
+    def forget(self, node: int) -> None:
+        """Something changed on a node."""
+        raise NotImplementedError
+
+    def forget_all(self) -> None:
+        """Something changed on every node."""
+        raise NotImplementedError
+
+
+class _Failures(_Reader):
+    """The nodes on which pods that ask the same are known not to fit, as a mask."""
+
+    __slots__ = ("nodes", "shapes")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.nodes = 0
+        self.shapes: set[object] = set()
+
+    def forget(self, node: int) -> None:
+        self.nodes &= ~(1 << node)
+
+    def forget_all(self) -> None:
+        self.nodes = 0
+
+
+class _AskIndex(_Reader):
+    """What one Ask could get on each node, by the node's number."""
+
+    __slots__ = ("at_least", "counts", "known", "masks", "special")
+
+    def __init__(self) -> None:
+        super().__init__()
         self.counts: list[int] = []
         self.masks: list[int] = []
         self.known = 0
@@ -67,8 +107,6 @@ class _AskIndex:
         self.special = 0
         # need -> nodes (of the known ones) that have as many
         self.at_least: dict[int, int] = {}
-        self.nodes_read = 0
-        self.pools_read = 0
 
     def forget(self, node: int) -> None:
         self.known &= ~(1 << node)
@@ -114,8 +152,9 @@ class Finder:
         self._ledger = allocator.ledger
         self._limit = limit
         self._indexes: dict[Ask, _AskIndex] = {}
+        self._failures: dict[object, _Failures] = {}
 
-    def find(self, claims: Sequence[ResourceClaim] | PreparedPod, nodes: Iterable[str] | None = None) -> Finding:
+    def find(self, claims: Sequence[ResourceClaim] | PreparedPod, nodes: Nodes = None) -> Finding:
         """The first of the nodes (all by default) on which the claims fit."""
         steps = self.steps(claims, nodes)
         while True:
@@ -125,37 +164,36 @@ class Finder:
                 return stop.value  # type: ignore[no-any-return]
 
     def steps(
-        self, claims: Sequence[ResourceClaim] | PreparedPod, nodes: Iterable[str] | None = None
+        self, claims: Sequence[ResourceClaim] | PreparedPod, nodes: Nodes = None
     ) -> Generator[None, None, Finding]:
         """The same in steps: yields now and then."""
-        ruled_out = 0
+        searched = 0
         failed = []
         for node, outcome in self.outcomes(claims, nodes):
             if outcome is None:
                 yield
                 continue
             if isinstance(outcome, Allocated):
-                return Found(node, outcome, ruled_out)
+                return Found(node, outcome, searched)
             if isinstance(outcome, AllocationError):
                 if not outcome.node_only:
                     return Aborted(node, outcome)
                 failed.append((node, outcome))
-            ruled_out += 1
-        total = len(self._inventory.node_names()) if nodes is None else ruled_out
-        return NoNode(total, tuple(failed))
+            searched += 1
+        return NoNode(tuple(failed))
 
     def outcomes(
-        self, claims: Sequence[ResourceClaim] | PreparedPod, nodes: Iterable[str] | None = None
+        self, claims: Sequence[ResourceClaim] | PreparedPod, nodes: Nodes = None
     ) -> Generator[tuple[str, Outcome | None], None, None]:
         """The answers for the nodes that counting does not rule out, in order; (node, None) is a pause.
 
         The caller decides when it has seen enough.
         """
         pod = claims if isinstance(claims, PreparedPod) else self._allocator.prepare(claims)
-        needs = self._needs(pod)
-        indexes = [(self._index(ask), ask, need) for ask, need in needs]
+        indexes = [(self._index(ask), ask, need) for ask, need in self._needs(pod)]
+        failures = self._failures_of(pod) if indexes else _Failures()
         looked = 0
-        for number in self._passing(nodes, indexes):
+        for number in self._passing(nodes, indexes, failures.nodes):
             looked += 1
             if looked % _BATCH == 0:
                 yield "", None
@@ -164,7 +202,8 @@ class Finder:
             if not self._enough(number, view, indexes):
                 continue
             shape = self._shape(view, number, pod, indexes)
-            if shape is not None and shape in pod.failed_shapes:
+            if shape is not None and shape in failures.shapes:
+                failures.nodes |= 1 << number
                 continue
             outcome: Outcome | None = None
             steps = self._allocator.view_steps(view, pod)
@@ -174,8 +213,10 @@ class Finder:
                     yield name, None
                 except StopIteration as stop:
                     outcome = stop.value
-            if isinstance(outcome, DoesNotFit) and shape is not None:
-                pod.failed_shapes.add(shape)
+            if isinstance(outcome, DoesNotFit):
+                failures.nodes |= 1 << number
+                if shape is not None:
+                    failures.shapes.add(shape)
             yield name, outcome
 
     # -- counting -----------------------------------------------------------------------------------------------------
@@ -196,7 +237,7 @@ class Finder:
         return list(needs.items())
 
     def _passing(
-        self, nodes: Iterable[str] | None, indexes: list[tuple[_AskIndex, Ask, int]]
+        self, nodes: Nodes, indexes: list[tuple[_AskIndex, Ask, int]], failed: int
     ) -> Generator[int, None, None]:
         """The numbers of the nodes that are not ruled out by what is known now, in order."""
         special = 0
@@ -204,9 +245,10 @@ class Finder:
         for index, _, need in indexes:
             special |= index.special
             ruled_out |= index.known & ~index.enough(need)
-        ruled_out &= ~special
-        if nodes is None:
-            yield from bits_of(self._inventory.node_numbers() & ~ruled_out)
+        ruled_out = ruled_out & ~special | failed
+        if nodes is None or isinstance(nodes, int):
+            wanted = self._inventory.node_numbers() if nodes is None else nodes & self._inventory.node_numbers()
+            yield from bits_of(wanted & ~ruled_out)
             return
         for name in nodes:
             number = self._inventory.number_of(name)
@@ -226,44 +268,63 @@ class Finder:
 
     def _index(self, ask: Ask) -> _AskIndex:
         """The counts for an Ask, brought up to date with all events."""
-        index = self._indexes.pop(ask, None)
-        if index is None:
-            index = _AskIndex()
-            index.nodes_read = self._inventory.first_change + len(self._inventory.changes)
-            index.pools_read = self._ledger.first_change + len(self._ledger.changes)
+        index = self._indexes.pop(ask, None) or _AskIndex()
         self._indexes[ask] = index
         if len(self._indexes) > self._limit:
             del self._indexes[next(iter(self._indexes))]
-        self._catch_up(index, ask)
+        self._catch_up(index, (ask,))
         return index
 
-    def _catch_up(self, index: _AskIndex, ask: Ask) -> None:
-        inventory, ledger = self._inventory, self._ledger
-        if index.nodes_read < inventory.first_change or index.pools_read < ledger.first_change:
-            index.forget_all()
-        else:
-            for name in inventory.changes[index.nodes_read - inventory.first_change :]:
-                number = inventory.number_of(name)
-                if not name:
-                    index.forget_all()
-                    break
-                if number >= 0:
-                    index.forget(number)
-            for pool in set(ledger.changes[index.pools_read - ledger.first_change :]):
-                for number in self._nodes_of(pool, ask):
-                    if number < 0:
-                        index.forget_all()
-                        break
-                    index.forget(number)
-        index.nodes_read = inventory.first_change + len(inventory.changes)
-        index.pools_read = ledger.first_change + len(ledger.changes)
+    def _failures_of(self, pod: PreparedPod) -> _Failures:
+        """What is remembered for pods that ask the same, brought up to date."""
+        key = tuple(
+            (
+                tuple((c.attribute, c.distinct) for c in claim.constraints),
+                tuple(
+                    (request.choice, tuple((a.ask, a.count, a.constraints) for a in request.alternatives))
+                    for request in claim.requests
+                ),
+            )
+            for claim in pod.claims
+        )
+        failures = self._failures.pop(key, None) or _Failures()
+        if len(failures.shapes) > 20000:
+            failures.shapes.clear()
+        self._failures[key] = failures
+        if len(self._failures) > self._limit:
+            del self._failures[next(iter(self._failures))]
+        self._catch_up(failures, {a.ask for c in pod.claims for r in c.requests for a in r.alternatives})
+        return failures
 
-    def _nodes_of(self, pool: tuple[str, str], ask: Ask) -> Iterable[int]:
+    def _catch_up(self, reader: _Reader, asks: Collection[Ask]) -> None:
+        """Make a reader forget the nodes on which something changed since it last looked."""
+        inventory, ledger = self._inventory, self._ledger
+        nodes_end = inventory.first_change + len(inventory.changes)
+        pools_end = ledger.first_change + len(ledger.changes)
+        if reader.nodes_read < inventory.first_change or reader.pools_read < ledger.first_change:
+            reader.forget_all()
+        else:
+            for name in inventory.changes[reader.nodes_read - inventory.first_change :]:
+                if not name:
+                    reader.forget_all()
+                    break
+                number = inventory.number_of(name)
+                if number >= 0:
+                    reader.forget(number)
+            for pool in set(ledger.changes[reader.pools_read - ledger.first_change :]):
+                for number in self._nodes_of(pool, asks):
+                    if number < 0:
+                        reader.forget_all()
+                        break
+                    reader.forget(number)
+        reader.nodes_read, reader.pools_read = nodes_end, pools_end
+
+    def _nodes_of(self, pool: tuple[str, str], asks: Collection[Ask]) -> Iterable[int]:
         """The nodes that may see a pool; -1 stands for all."""
         inventory = self._inventory
         slices = inventory.pools.get(pool, {}).values()
         if any(not slice_.raw.spec.node_name for slice_ in slices):
-            if any(ask.selection.row(slice_).yes for slice_ in slices if slice_.devices):
+            if any(ask.selection.row(slice_).yes for slice_ in slices if slice_.devices for ask in asks):
                 return (-1,)
             return ()
         numbers = {inventory.number_of(slice_.raw.spec.node_name or "") for slice_ in slices}

@@ -183,6 +183,15 @@ class Inventory:
         """The numbers of all nodes, as a mask. A node keeps its number until it is deleted."""
         return self._numbers
 
+    def numbers_of(self, nodes: Iterable[str]) -> int:
+        """The numbers of some nodes, as a mask; unknown nodes are left out."""
+        mask = 0
+        for node in nodes:
+            entry = self._nodes.get(node)
+            if entry is not None:
+                mask |= 1 << entry.number
+        return mask
+
     def number_of(self, node: str) -> int:
         """The number of a node, -1 for an unknown one."""
         entry = self._nodes.get(node)

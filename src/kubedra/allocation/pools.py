@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from kubedra.allocation.amounts import offered
 from kubedra.allocation.devices import CounterUse, DeviceView, PoolId, SliceView
 from kubedra.allocation.features import Features
 from kubedra.allocation.ledger import Ledger, PoolUse
 from kubedra.base.node_selectors import matches_node_selector
-from kubedra.base.quantity import Quantity
 
 Completeness = Literal["complete", "incomplete", "invalid"]
 Need = tuple[tuple[int, int], ...]
@@ -116,7 +116,7 @@ class PoolView:
                     return self._spoil(f"duplicate counter set name {counter_set.name}")
                 sets.add(counter_set.name)
                 for name, counter in counter_set.counters.items():
-                    counters[(counter_set.name, name)] = Quantity.parse(counter.value or "0").nano
+                    counters[(counter_set.name, name)] = offered(counter.value).nano
         for slice_ in others:
             if not slice_.raw.spec.shared_counters:
                 elsewhere += [device for device in slice_.devices if device.consumes is not None]

@@ -88,12 +88,15 @@ def _config(attempt: Attempt, claim: PreparedClaim, picks: list[Pick]) -> tuple[
             config.append(DeviceAllocationConfiguration(source="FromClass", requests=scope, opaque=entry.opaque))
     devices = claim.claim.spec.devices
     for item in devices.config if devices is not None else ():
-        if item.requests and not any(_names(item.requests, alternative.name) for alternative in alternatives):
+        named = sum(_names(item.requests, alternative.name) for alternative in alternatives)
+        if item.requests and not named:
             continue
         scope = item.requests
         if unscoped and scope and all(_names(scope, name) for name in names):
             scope = ()
-        config.append(DeviceAllocationConfiguration(source="FromClaim", requests=scope, opaque=item.opaque))
+        entry_ = DeviceAllocationConfiguration(source="FromClaim", requests=scope, opaque=item.opaque)
+        # Up to 1.36 an entry stands once for each chosen request that it names.
+        config += [entry_] * (1 if unscoped or not item.requests else named)
     return tuple(config)
 
 
