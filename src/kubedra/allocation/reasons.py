@@ -57,14 +57,17 @@ class Explanation:
 
     reasons: tuple[Reason, ...]
     waterfalls: tuple[Waterfall, ...]
+    # How many of the reasons belong together because they are about alternatives of one request.
+    leading: int = 1
 
     def sentence(self) -> str:
-        """The first reason in one sentence."""
+        """The first reason in one sentence (all of them where a request has alternatives)."""
         if not self.reasons:
             return "no reason found"
-        first = self.reasons[0]
-        text = f"{first.subject}: {first.detail}" if first.subject else first.detail
-        return f"{text}; {first.remedy}" if first.remedy else text
+        leading = self.reasons[: self.leading]
+        texts = [f"{reason.subject}: {reason.detail}" if reason.subject else reason.detail for reason in leading]
+        text = "; ".join(texts)
+        return f"{text}; {leading[0].remedy}" if leading[0].remedy and len(leading) == 1 else text
 
     def to_tree(self) -> dict[str, Any]:
         """For scripts."""
@@ -93,20 +96,24 @@ def explain(inventory: Inventory, ledger: Ledger, pod: PreparedPod, nodes: Seque
         return Explanation((Reason("no-nodes", "", "there is no node to look at"),), ())
     falls = waterfalls(inventory, ledger, pod, nodes)
     reasons: list[Reason] = []
-    place = 0
+    place = leading = 0
     for claim in pod.claims:
         for request in claim.requests:
             mine = falls[place : place + len(request.alternatives)]
             place += len(request.alternatives)
             stopped = [(fall, step) for fall in mine if (step := fall.stopped_by()) is not None]
             if mine and len(stopped) == len(mine):
-                reasons += [_reason(inventory, fall, step) for fall, step in stopped]
+                reasons += [_reason(fall, step) for fall, step in stopped]
+                leading = leading or len(stopped)
     pools = _pool_reasons(inventory, nodes)
-    if any(reason.code in _PERHAPS_POOLS for reason in reasons) or not reasons:
-        reasons = [*reasons, *pools] if reasons and not _nothing_current(falls) else [*pools, *reasons]
+    if not reasons or _nothing_current(falls):
+        # Without one complete pool everything else follows.
+        reasons, leading = [*pools, *reasons], leading if not pools else 1
+    elif any(reason.code in _PERHAPS_POOLS for reason in reasons):
+        reasons += pools
     if not reasons:
         reasons.append(_together(inventory, ledger, pod, nodes))
-    return Explanation(tuple(reasons), tuple(falls))
+    return Explanation(tuple(reasons), tuple(falls), max(leading, 1))
 
 
 _PERHAPS_POOLS = frozenset(
@@ -118,7 +125,7 @@ def _nothing_current(falls: Sequence[Waterfall]) -> bool:
     return all(fall.steps[1].count == 0 for fall in falls)
 
 
-def _reason(inventory: Inventory, fall: Waterfall, step: Step) -> Reason:
+def _reason(fall: Waterfall, step: Step) -> Reason:
     subject = f"claim {fall.claim}, request {fall.request}"
     needed = f"{fall.needed} requested" if fall.needed else "all requested, at least one is needed"
     before = fall.before(step)
@@ -147,24 +154,24 @@ def _reason(inventory: Inventory, fall: Waterfall, step: Step) -> Reason:
         case "reachable" if step.count >= max(fall.needed, 1):
             return _spread(subject, fall, step, "match")
         case "reachable":
-            detail = f"{had} devices match, {step.count} of them on the nodes in question, {needed}"
+            detail = f"{_match(had)}, {step.count} of them on the nodes in question, {needed}"
             return Reason("not-reachable", subject, detail)
         case "usable":
             return Reason("feature-off", subject, f"feature gates that are off keep back {had - step.count} devices")
         case "tolerated":
             taints = ", ".join(sorted(fall.untolerated)[:3])
-            detail = f"{had} devices match, {had - step.count} of them are tainted ({taints}), {needed}"
+            detail = f"{_match(had)}, {_of(had - step.count)} tainted ({taints}), {needed}"
             return Reason("tainted", subject, detail, "tolerate the taint, or have it removed")
         case "size":
-            detail = f"{had} devices match, {step.count} of them can serve the requested capacity, {needed}"
+            detail = f"{_match(had)}, {step.count} of them can serve the requested capacity, {needed}"
             return Reason("too-small", subject, detail, "request less capacity")
         case "free":
-            detail = f"{had} devices match, {step.count} of them are free, {needed}{_holders(fall)}"
+            detail = f"{_match(had)}, {_of(step.count)} free, {needed}{_holders(fall)}"
             if step.count >= max(fall.needed, 1):
                 detail += f"; the best node, {step.node or 'any'}, has {step.best}"
             return Reason("in-use", subject, detail, "wait until one is released")
         case "room":
-            detail = f"{had} devices are free, for {step.count} of them counters and capacity are left, {needed}"
+            detail = f"{had} free, for {step.count} of them counters and capacity are left, {needed}"
             if step.best:
                 detail += f"; the best node, {step.node}, has {step.best}"
             return Reason("no-room", subject, detail + _holders(fall), "wait until partitions or shares are released")
@@ -172,6 +179,14 @@ def _reason(inventory: Inventory, fall: Waterfall, step: Step) -> Reason:
         f"{step.text}: the best node{', ' + step.node + ',' if step.node else ''} has {step.best} that agree, {needed}"
     )
     return Reason("constraint", subject, detail, "drop the constraint or lower the count")
+
+
+def _match(count: int) -> str:
+    return f"{count} device matches" if count == 1 else f"{count} devices match"
+
+
+def _of(count: int) -> str:
+    return f"{count} of them is" if count == 1 else f"{count} of them are"
 
 
 def _spread(subject: str, fall: Waterfall, step: Step, verb: str) -> Reason:

@@ -62,9 +62,19 @@ class Waterfall:
     untolerated: dict[str, int] = field(default_factory=dict)
 
     def stopped_by(self) -> Step | None:
-        """The first step that leaves no node with enough devices, or None."""
+        """The first step that takes the count below the need, or None if a node has enough to the end.
+
+        Where there never were enough, the step everybody asks about: what is free.
+        """
         need = max(self.needed, 1)
-        return next((step for step in self.steps if step.best < need), None)
+        before = None
+        for step in self.steps:
+            if step.best < need and (step.count == 0 if before is None else step.best < before):
+                return step
+            before = step.best
+        if before is not None and before < need:
+            return next((step for step in self.steps if step.code == "free"), self.steps[-1])
+        return None
 
     def before(self, step: Step) -> Step | None:
         """The step before a step."""
