@@ -12,6 +12,7 @@ from kubedra.api.core_v1 import Container as ContainerSpec
 from kubedra.api.core_v1 import Pod
 from kubedra.base.clock import parse_time
 from kubedra.node.pods.lifecycle import Backoff, View, restarts
+from kubedra.node.pods.probing import Probing
 from kubedra.node.pods.status import ContainerRecord, Run
 from kubedra.node.runtime.contract import Container, ContainerExit
 
@@ -41,7 +42,7 @@ class ContainerBook:
         self.attempt = 0
         self.not_before: datetime | None = None
         self.waiting: tuple[str, str] = ("", "")
-        self.ready: bool | None = None
+        self.probing: Probing | None = None
         self.termination_message = ""
         self._crashes = 0
         self._failures = 0
@@ -55,7 +56,7 @@ class ContainerBook:
     def view(self) -> View:
         """For deciding."""
         code = self.current.exit.code if self.current is not None and self.current.exit is not None else None
-        return View(self.running, code, self.not_before)
+        return View(self.running, self.probing is None or self.probing.started, code, self.not_before)
 
     def record(self, resources_status: tuple[dict[str, Any], ...]) -> ContainerRecord:
         """For the status."""
@@ -66,7 +67,8 @@ class ContainerBook:
             max(self.attempt - 1, 0),
             reason,
             message,
-            self.ready,
+            None if self.probing is None else self.probing.ready,
+            self.probing is None or self.probing.started,
             self.termination_message,
             resources_status,
         )
@@ -97,6 +99,8 @@ class ContainerBook:
     def ended(self, end: ContainerExit) -> None:
         """The run ended."""
         assert self.current is not None
+        if self.probing is not None:
+            self.probing.stop()
         run = Run(self.current.id, self.current.started, end)
         self.current = run
         ran = 0.0

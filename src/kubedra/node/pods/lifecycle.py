@@ -20,9 +20,11 @@ Role = Literal["init", "sidecar", "main"]
 
 
 class View(msgspec.Struct, frozen=True):
-    """How one container stands. ``not_before`` is when it may be started (again)."""
+    """How one container stands. ``started``: its startup probe, if any, has succeeded; ``not_before``: when it may be
+    started (again)."""
 
     running: bool = False
+    started: bool = True
     exit_code: int | None = None
     not_before: datetime | None = None
 
@@ -99,8 +101,8 @@ def decide(pod: Pod, views: Mapping[str, View], now: datetime) -> Decision:
                 if _mains_done(pod, views):
                     continue
                 may_start(container)
-                if not begun:
-                    return decision()
+            if not begun and not (view.running and view.started):
+                return decision()
         elif not begun and view.exit_code != 0:
             if not view.running:
                 may_start(container)

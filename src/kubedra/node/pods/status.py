@@ -36,6 +36,7 @@ class ContainerRecord(msgspec.Struct, frozen=True):
     waiting_reason: str = ""
     waiting_message: str = ""
     ready: bool | None = None
+    started: bool = True
     termination_message: str = ""
     resources_status: tuple[Tree, ...] = ()
 
@@ -114,7 +115,7 @@ def _container_status(pod: Pod, container: Container, record: ContainerRecord, f
         "imageID": "",
         "restartCount": record.restarts,
         "ready": _ready(kind, record),
-        "started": running if kind != "init" else False,
+        "started": running and record.started if kind != "init" else False,
     }
     shown = current or record.previous
     if shown is not None:
@@ -146,7 +147,7 @@ def _ready(kind: str, record: ContainerRecord) -> bool:
     if kind == "init":
         return current is not None and current.exit is not None and current.exit.code == 0
     running = current is not None and current.exit is None
-    return running and record.ready is not False
+    return running and record.started and record.ready is not False
 
 
 def _terminated(run: Run, runtime: str, message: str) -> Tree:

@@ -14,6 +14,7 @@ import subprocess
 from pathlib import Path
 
 from kubedra.node.runtime.contract import Container, ContainerConfig, StartError
+from kubedra.node.runtime.executing import execute
 from kubedra.node.runtime.launcher import Launcher, Spec, SupervisedContainer
 from kubedra.node.runtime.process import DEFAULT_PATH, no_command
 
@@ -135,6 +136,11 @@ class BwrapRuntime:
         env = {"PATH": DEFAULT_PATH, "HOME": "/", "HOSTNAME": config.hostname} | dict(config.env)
         spec = Spec(tuple(arguments(self._program, config, self._hidden)), tuple(env.items()), "/", _COMMAND_DEPTH)
         return await self._launcher.launch(config, spec)
+
+    async def execute(self, container: Container, command: tuple[str, ...], timeout: float) -> tuple[int, str]:
+        """Runs a command in the container's namespaces."""
+        assert isinstance(container, SupervisedContainer)
+        return await execute(container, command, timeout, depth=_COMMAND_DEPTH)
 
     def find(self, pod_uid: str) -> tuple[Container, ...]:
         """The pod's containers that left a trace."""

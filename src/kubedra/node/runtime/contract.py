@@ -115,6 +115,9 @@ class Runtime(Protocol):
     async def start(self, config: ContainerConfig) -> Container:
         """Starts a container; returns once its command was executed. Raises StartError."""
 
+    async def execute(self, container: Container, command: tuple[str, ...], timeout: float) -> tuple[int, str]:
+        """Runs a command in a running container: exit code and output. Raises TimeoutError, StartError."""
+
     def find(self, pod_uid: str) -> tuple[Container, ...]:
         """All containers of a pod that left a trace, running or ended, oldest first."""
 

@@ -78,6 +78,14 @@ class SupervisedContainer:
         """How it ended; None while it runs."""
         return self._exit
 
+    @property
+    def child(self) -> ProcessIdentity | None:
+        """The first process below the supervisor."""
+        record = read_record(self.folder / "child")
+        if not record or self._identity is None:
+            return None
+        return ProcessIdentity(int(record["pid"]), record["start"], self._identity.boot)
+
     async def wait(self) -> ContainerExit:
         """Waits for the end."""
         await self._ended.wait()
@@ -98,7 +106,7 @@ class SupervisedContainer:
     def attach(self, identity: ProcessIdentity) -> None:
         """Watches the supervisor, or settles how the container ended if it is gone."""
         self._identity = identity
-        record = _read_record(self.folder / "child")
+        record = read_record(self.folder / "child")
         self._started = record.get("time", self._config.created)
         self._handle = open_handle(identity)
         if self._handle is None:
@@ -123,7 +131,7 @@ class SupervisedContainer:
         # Reaps it where it is our child; after a restart of the agent it is init's.
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self._identity.pid, os.WNOHANG)
-        record = _read_record(self.folder / "exit")
+        record = read_record(self.folder / "exit")
         if record:
             self._exit = ContainerExit(
                 int(record["code"]), int(record["signal"]), record["finished"], record.get("message", "")
@@ -135,9 +143,9 @@ class SupervisedContainer:
 
     def _lost(self) -> ContainerExit:
         """The supervisor was killed (or the machine restarted): what it left is ended, how it ended is not known."""
-        record = _read_record(self.folder / "child")
-        if record and self._identity is not None:
-            send_signal(ProcessIdentity(int(record["pid"]), record["start"], self._identity.boot), signal.SIGKILL)
+        child = self.child
+        if child is not None:
+            send_signal(child, signal.SIGKILL)
         kill_marked(self._config.id)
         return ContainerExit(
             137, message="the supervisor of this container is gone, its exit code is not known", reason=LOST_REASON
@@ -270,7 +278,8 @@ def _write(path: Path, content: bytes) -> None:
     temporary.replace(path)
 
 
-def _read_record(path: Path) -> dict[str, str]:
+def read_record(path: Path) -> dict[str, str]:
+    """A file of ``key=value`` lines; nothing where it is missing."""
     try:
         lines = path.read_text(errors="replace").splitlines()
     except OSError:

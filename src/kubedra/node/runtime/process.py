@@ -14,6 +14,7 @@ import re
 from pathlib import Path
 
 from kubedra.node.runtime.contract import Container, ContainerConfig, StartError
+from kubedra.node.runtime.executing import execute
 from kubedra.node.runtime.launcher import Launcher, Spec, SupervisedContainer
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -73,6 +74,11 @@ class ProcessRuntime:
             cwd = str(work)
         spec = Spec(config.command, tuple(env.items()), cwd, 0, config.uid, config.gid, config.groups)
         return await self._launcher.launch(config, spec)
+
+    async def execute(self, container: Container, command: tuple[str, ...], timeout: float) -> tuple[int, str]:
+        """Runs a command beside the container's, in its folder and environment."""
+        assert isinstance(container, SupervisedContainer)
+        return await execute(container, command, timeout)
 
     def find(self, pod_uid: str) -> tuple[Container, ...]:
         """The pod's containers that left a trace."""

@@ -16,7 +16,7 @@ RUNS, NEW = View(running=True), View()
 
 
 def ended(code: int, **more: Any) -> View:
-    return View(False, code, **more)
+    return View(False, exit_code=code, **more)
 
 
 def pod(policy: str = "Always", init: tuple[str, ...] = (), mains: tuple[str, ...] = ("main",)) -> Pod:
