@@ -100,9 +100,11 @@ _ALWAYS_NULL: dict[str, tuple[str, ...]] = {
     "resource.DeviceClaim": ("requests",),
 }
 
-# Strings that are printed even when empty and not required by the schema.
-_ALWAYS_STRING: dict[str, tuple[str, ...]] = {
+# Scalars that are printed even when they are empty or zero, although the schema does not require them.
+_ALWAYS_SCALAR: dict[str, tuple[str, ...]] = {
+    "apps.v1.StatefulSetStatus": ("availableReplicas",),
     "core.v1.Event": ("reportingComponent", "reportingInstance"),
+    "policy.v1.PodDisruptionBudgetStatus": ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"),
 }
 
 # Strings behind a pointer: empty is a value of its own and stays.
@@ -278,7 +280,7 @@ def _plan(name: str) -> _Plan:
     always: list[tuple[str, Callable[[], Any]]] = []
     nulls = _ALWAYS_NULL.get(short, ())
     structs = _ALWAYS_STRUCT.get(short, ())
-    strings = _ALWAYS_STRING.get(short, ())
+    scalars = _ALWAYS_SCALAR.get(short, ())
     for member, field in definition.fields.items():
         handle = _handler(field)
         if handle is not None:
@@ -292,11 +294,11 @@ def _plan(name: str) -> _Plan:
             always.append((member, _null))
         elif member in structs or (required and field.type == "object" and field.ref and member != "metadata"):
             always.append((member, _struct(field.ref)))
-        elif (required or member in strings) and member not in ("apiVersion", "kind"):
+        elif (required or member in scalars) and member not in ("apiVersion", "kind"):
             always.append((member, _ZEROS.get(field.type, _null)))
     if "metadata" in definition.fields and definition.gvk:
         always.append(("metadata", dict))
-    kept = set(_POINTER_STRINGS.get(short, ())) | set(definition.required) | set(strings)
+    kept = set(_POINTER_STRINGS.get(short, ())) | set(definition.required) | set(scalars)
     return _Plan(
         nested=nested,
         lists=frozenset(lists),

@@ -57,6 +57,12 @@ def test_raw_values_are_left_alone() -> None:
     assert tree["spec"]["devices"]["config"][0]["opaque"]["parameters"] == {"a": None, "b": [], "c": ""}
 
 
+def test_counters_of_a_budget_are_always_there() -> None:
+    tree = canonicalize("io.k8s.api.policy.v1.PodDisruptionBudget", {"spec": {"minAvailable": 0}})
+    assert tree["status"] == {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}
+    assert tree["spec"] == {"minAvailable": 0}
+
+
 def test_pods_keep_empty_directories() -> None:
     pod: dict[str, Any] = {"spec": {"containers": [{"name": "c"}], "volumes": [{"name": "v", "emptyDir": {}}]}}
     tree = canonicalize(POD, pod)

@@ -27,7 +27,13 @@ class Priority(Plugin):
             self._only_default(call, tree)
 
     def update(self, call: Call, tree: Tree, old: Tree) -> None:
-        """Checks a class that becomes the default."""
+        """Keeps what was resolved when the pod was made; checks a class that becomes the default."""
+        if call.served.storage == "pods" and not call.subresource:
+            spec, before = tree.setdefault("spec", {}), old.get("spec") or {}
+            for member in ("priority", "preemptionPolicy"):
+                # Changes are refused by validation; a body that leaves them out is not a change.
+                if spec.get(member) is None and before.get(member) is not None:
+                    spec[member] = before[member]
         if call.served.storage == CLASSES and tree.get("globalDefault") and not old.get("globalDefault"):
             self._only_default(call, tree)
 
