@@ -196,15 +196,21 @@ class _Parser:
         self._depths[1] -= opened
         return left
 
-    def _calc(self, operators: dict[str, str]) -> Node:
-        self._enter(2)
-        opened = 1
-        left = self._calc(_PRODUCTS) if operators is _SUMS else self._unary()
+    def _calc(self, operators: dict[str, str], opened: int = 1) -> Node:
+        # Sums and products are one rule upstream: only operators and right operands open it again.
+        if opened:
+            self._enter(2)
+        left = self._calc(_PRODUCTS, 0) if operators is _SUMS else self._unary()
         while self._token.kind in operators:
             operator = self._next()
             self._enter(2)
             opened += 1
-            right = self._calc(_PRODUCTS) if operators is _SUMS else self._unary()
+            if operators is _SUMS:
+                right = self._calc(_PRODUCTS)
+            else:
+                self._enter(2)
+                right = self._unary()
+                self._depths[2] -= 1
             left = self._binary(operator, operators, left, right)
         self._depths[2] -= opened
         return left

@@ -94,6 +94,8 @@ class Constants:
             if entry.optional or key not in self._values or value not in self._values:
                 return
             assert isinstance(key, Node)
+            if self._values[key].__class__ not in _PRIMITIVE:
+                return
             folded[key_of(self._values[key])] = self._values[value]
         self._values[node] = folded
 
