@@ -97,11 +97,11 @@ def replace(call: Call, live: Record, new: Tree) -> Record | asyncio.Future[Reco
         if "status" in old:
             new["status"] = old["status"]
     strategy.prepare_for_update(new, old, context)
+    for admission in state.admission:
+        admission.update(call, new, old)
     if strategy.has_generation:
         generation = old_metadata.get("generation", 0)
         metadata["generation"] = generation + 1 if _spec_changed(new, old) else generation or 1
-    for admission in state.admission:
-        admission.update(call, new, old)
     refuse_invalid(call, call.name, strategy.validate_update(new, old, context))
     call.warnings += strategy.warnings(new, old, context)
     finish(call, new)
