@@ -8,6 +8,7 @@ they are, as they do after SIGKILL; the next agent finds them. Upstream counterp
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 import ssl
 from pathlib import Path
@@ -21,7 +22,6 @@ from kubedra.client.clock import RealClock
 from kubedra.client.events import EventRecorder
 from kubedra.client.protocol import Client
 from kubedra.client.watch_cache import WatchCache
-from kubedra.node.certificates import self_signed
 from kubedra.node.claims.checkpoint import ClaimCheckpoint
 from kubedra.node.claims.health import HealthReports
 from kubedra.node.claims.preparing import ClaimPreparation
@@ -234,6 +234,8 @@ class Agent:
         settings = self._settings
         cert, key = settings.tls_cert_file, settings.tls_key_file
         if cert is None or key is None:
+            # Only then: the library that makes certificates takes long to load.
+            self_signed = importlib.import_module("kubedra.node.certificates").self_signed
             folder = self.paths.node_dir / "pki"
             cert, key = self_signed(folder, settings.node, settings.address, self._clock.now())
         return tls_context(cert, key, settings.client_ca_file)

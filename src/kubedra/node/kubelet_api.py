@@ -7,15 +7,15 @@ Upstream counterpart: pkg/kubelet/server.
 
 from __future__ import annotations
 
+import contextlib
 import ssl
-from collections.abc import Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from aiohttp import web
-
 from kubedra.base.clock import Clock, parse_time
+from kubedra.node.http_serving import Answer, HttpsServer, Request
 from kubedra.node.logs import LogOptions, read_log
 
 _ABSENT = ("exec", "attach", "portForward", "run", "cri")
@@ -91,72 +91,53 @@ class KubeletApi:
         self._allowed |= {("organizationName", name) for name in allowed_groups}
         self._clock = clock
         self._poll = poll
-        self._runner: web.AppRunner | None = None
+        self._server = HttpsServer(self.answer)
 
     async def start(self, host: str, port: int, context: ssl.SSLContext) -> int:
         """Listens and returns the port."""
-        app = web.Application()
-        app.router.add_get("/healthz", self._healthz)
-        app.router.add_get("/metrics", self._serve_metrics)
-        app.router.add_get("/containerLogs/{namespace}/{pod}/{container}", self._logs)
-        for name in _ABSENT:
-            app.router.add_route("*", f"/{name}/{{rest:.*}}", self._absent)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, host, port, ssl_context=context)
-        await site.start()
-        return int(self._runner.addresses[0][1])
+        return await self._server.start(host, port, context)
 
     async def stop(self) -> None:
         """Closes the port; followers of logs are cut off."""
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        await self._server.stop()
 
-    def _check(self, request: web.Request) -> None:
-        certificate = request.transport.get_extra_info("peercert") if request.transport is not None else None
-        if not certificate:
-            raise web.HTTPUnauthorized(text="Unauthorized")
-        subject = {pair for part in certificate.get("subject", ()) for pair in part}
-        if not subject & self._allowed:
-            names = ", ".join(sorted(value for key, value in subject if key == "commonName"))
-            text = f"Forbidden (user={names}): the node's API is for the API server"
-            raise web.HTTPForbidden(text=text)
+    async def answer(self, request: Request) -> Answer:
+        """One request."""
+        if request.path == "/healthz":
+            return Answer(body=b"ok")
+        if not request.subject:
+            return Answer(401, b"Unauthorized")
+        if not request.subject & self._allowed:
+            names = ", ".join(sorted(value for key, value in request.subject if key == "commonName"))
+            return _said(403, f"Forbidden (user={names}): the node's API is for the API server")
+        parts = request.path.strip("/").split("/")
+        if parts[0] in _ABSENT:
+            return _said(501, f"{parts[0]} is not implemented by this node agent yet")
+        if request.method != "GET":
+            return _said(405, "Method Not Allowed")
+        if parts == ["metrics"]:
+            return Answer(body=self._metrics(), content_type="text/plain; version=0.0.4")
+        if parts[0] == "containerLogs" and len(parts) == 4:
+            return self._logs(request, *parts[1:])
+        return _said(404, "404 page not found")
 
-    async def _healthz(self, request: web.Request) -> web.Response:
-        return web.Response(text="ok")
-
-    async def _serve_metrics(self, request: web.Request) -> web.Response:
-        self._check(request)
-        return web.Response(body=self._metrics(), content_type="text/plain")
-
-    async def _absent(self, request: web.Request) -> web.Response:
-        self._check(request)
-        what = request.path.split("/")[1]
-        return web.Response(status=501, text=f"{what} is not implemented by this node agent yet")
-
-    async def _logs(self, request: web.Request) -> web.StreamResponse:
-        self._check(request)
-        namespace, pod, container = (request.match_info[name] for name in ("namespace", "pod", "container"))
+    def _logs(self, request: Request, namespace: str, pod: str, container: str) -> Answer:
         try:
             options = log_options(request.query, self._clock)
-        except ValueError as error:
-            return web.Response(status=400, text=str(error))
-        try:
             previous = request.query.get("previous") in ("true", "1")
             target = self._find_log(namespace, pod, container, previous)
         except LookupError as error:
-            return web.Response(status=404, text=str(error.args[0]))
+            return _said(404, str(error.args[0]))
         except ValueError as error:
-            return web.Response(status=400, text=str(error))
-        response = web.StreamResponse(headers={"Content-Type": "text/plain"})
-        response.enable_chunked_encoding()
-        await response.prepare(request)
-        pieces = read_log(target.path, options, target.is_running, self._clock, self._poll)
-        try:
-            async for piece in pieces:
-                await response.write(piece)
-        except FileNotFoundError:
-            pass  # a container that never wrote anything, or whose log was removed meanwhile
-        await response.write_eof()
-        return response
+            return _said(400, str(error))
+        return Answer(stream=self._pieces(target, options))
+
+    async def _pieces(self, target: LogTarget, options: LogOptions) -> AsyncIterator[bytes]:
+        # A container that never wrote anything has no file, and one whose pod goes may lose it meanwhile.
+        with contextlib.suppress(FileNotFoundError):
+            async for piece in read_log(target.path, options, target.is_running, self._clock, self._poll):
+                yield piece
+
+
+def _said(status: int, text: str) -> Answer:
+    return Answer(status, text.encode())

@@ -98,7 +98,7 @@ class ClaimCache:
             new = msgspec.structs.replace(
                 state,
                 pods=state.pods | {pod_uid},
-                drivers=state.drivers or dict.fromkeys(claim.drivers, ()),
+                drivers={**dict.fromkeys(claim.drivers, ()), **state.drivers},
                 skip_unprepare=claim.skip_unprepare,
             )
             save |= new != self._states.get(claim.uid)

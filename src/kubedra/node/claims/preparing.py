@@ -151,7 +151,11 @@ class ClaimPreparation:
         # One writer at a time, and each writes what is true when its turn comes.
         async with self._saving:
             states = self._cache.states
-            await asyncio.get_running_loop().run_in_executor(None, self._checkpoint.save, states)
+            try:
+                await asyncio.get_running_loop().run_in_executor(None, self._checkpoint.save, states)
+            except OSError as error:
+                # Nobody is called whose call is not written down.
+                raise PrepareError(f"the claim checkpoint can't be written: {error}") from error
 
     async def _prepare(self, call: Call) -> None:
         driver = self._drivers.find(call.driver)

@@ -8,9 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from collections.abc import Mapping
-
-import aiohttp
 
 from kubedra.api.core_v1 import (
     Container,
@@ -44,6 +41,22 @@ def port_number(container: Container, port: int | str | None) -> int:
     raise ActionFailed(f"couldn't find port: {port} in container {container.name}")
 
 
+async def _get(host: str, port: int, context: ssl.SSLContext | None, request: bytes) -> int:
+    """The status of an answer; the rest of it is not read."""
+    reader, writer = await asyncio.open_connection(host, port, ssl=context)
+    try:
+        writer.write(request)
+        await writer.drain()
+        line = await reader.readline()
+        if not line.startswith(b"HTTP/"):
+            raise EOFError("the answer is not HTTP")
+        return int(line.split()[1])
+    finally:
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+
+
 class Actions:
     """Carries out actions for one running container."""
 
@@ -69,24 +82,23 @@ class Actions:
     async def http(self, action: HTTPGetAction, timeout: float) -> None:
         """Asks for a page; raises ActionFailed unless the answer is a success or a redirection."""
         scheme = (action.scheme or "HTTP").lower()
-        host = action.host or self._address
-        path = action.path or "/"
-        url = f"{scheme}://{host}:{port_number(self._spec, action.port)}{path if path.startswith('/') else '/' + path}"
-        headers: Mapping[str, str] = {"User-Agent": "kube-probe/1.37", "Accept": "*/*"}
-        headers = {**headers, **{header.name: header.value for header in action.http_headers}}
-        context = ssl.create_default_context()
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-        limit = aiohttp.ClientTimeout(total=timeout)
+        host, port = action.host or self._address, port_number(self._spec, action.port)
+        path = "/" + action.path.lstrip("/")
+        url = f"{scheme}://{host}:{port}{path}"
+        headers = {"Host": f"{host}:{port}", "User-Agent": "kube-probe/1.37", "Accept": "*/*", "Connection": "close"}
+        headers |= {header.name: header.value for header in action.http_headers}
+        lines = [f"GET {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+        context = None
+        if scheme == "https":
+            context = ssl.create_default_context()
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
         try:
-            async with (
-                aiohttp.ClientSession(timeout=limit) as session,
-                session.get(url, headers=headers, ssl=context, allow_redirects=False) as answer,
-            ):
-                if not 200 <= answer.status < 400:
-                    raise ActionFailed(f"HTTP probe failed with statuscode: {answer.status}")
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise ActionFailed(f'Get "{url}": {error or "context deadline exceeded"}') from error
+            status = await asyncio.wait_for(_get(host, port, context, "\r\n".join(lines).encode()), timeout)
+        except (OSError, EOFError, ValueError, TimeoutError) as error:
+            raise ActionFailed(f'Get "{url}": {str(error) or "context deadline exceeded"}') from error
+        if not 200 <= status < 400:
+            raise ActionFailed(f"HTTP probe failed with statuscode: {status}")
 
     async def tcp(self, action: TCPSocketAction, timeout: float) -> None:
         """Opens a connection; raises ActionFailed."""

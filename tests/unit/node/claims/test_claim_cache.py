@@ -142,3 +142,14 @@ def test_skipped_operations_need_no_driver() -> None:
     cache.prepared([skipping])
     assert cache.unprepare("pod").calls == ()
     assert cache.states == ()
+
+
+def test_a_driver_that_was_unprepared_is_written_down_again_before_it_is_called() -> None:
+    cache = ClaimCache()
+    prepare(cache, "pod", wanted("a", "one", "two"))
+    one, _ = cache.unprepare("pod").calls
+    cache.unprepare_answered(one, {"uid-a": ""})
+    assert cache.states[0].drivers.keys() == {"two"}
+    instructions = cache.prepare("other", [wanted("a", "one", "two")])
+    assert instructions.save
+    assert cache.states[0].drivers.keys() == {"one", "two"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import socket
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kubedra.api.core_v1 import Probe
+from kubedra.api.core_v1 import Container, ContainerPort, HTTPGetAction, HTTPHeader, Probe
+from kubedra.node.pods.handlers import ActionFailed, Actions
 from kubedra.node.pods.probing import Counter
 from tests.unit.node.agents import Node
 from tests.unit.node.scripted_driver import until
@@ -97,3 +99,30 @@ async def test_a_failing_post_start_hook_ends_the_container(node: Node) -> None:
         node.pod("p", restartPolicy="Never", container={"lifecycle": lifecycle})
         await until(lambda: node.phase("p") == "Failed")
         assert ("FailedPostStartHook", "PostStartHook failed: no") in node.api.events()
+
+
+async def test_http_probes_take_success_and_redirection_for_an_answer() -> None:
+    statuses = iter((200, 302, 404))
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        assert head.startswith(b"GET /health?x=1 HTTP/1.1\r\n")
+        assert b"X-Own: 1\r\n" in head
+        writer.write(f"HTTP/1.1 {next(statuses)} Said\r\n\r\n".encode())
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    spec = Container(name="c", ports=(ContainerPort(name="web", container_port=port),))
+    actions = Actions(None, spec, None, "127.0.0.1")  # type: ignore[arg-type]
+    action = HTTPGetAction(path="health?x=1", port="web", http_headers=(HTTPHeader(name="X-Own", value="1"),))
+    await actions.http(action, 5)
+    await actions.http(action, 5)
+    with pytest.raises(ActionFailed, match="HTTP probe failed with statuscode: 404"):
+        await actions.http(action, 5)
+    server.close()
+    await server.wait_closed()
+    with pytest.raises(ActionFailed, match=f'Get "http://127.0.0.1:{port}/health.x=1": '):
+        await actions.http(action, 5)
+    with pytest.raises(ActionFailed, match="couldn't find port: other in container c"):
+        await actions.http(HTTPGetAction(port="other"), 5)
