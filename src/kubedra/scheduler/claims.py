@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
+from kubedra.allocation.checker import Checker
 from kubedra.allocation.ledger import Ledger
 from kubedra.api.resource_v1 import AllocationResult, ResourceClaim
 from kubedra.scheduler.claim_writes import version_of
@@ -24,10 +27,11 @@ def name_of(claim: ResourceClaim) -> ClaimName:
 
 
 class ClaimStore:
-    """All claims, newest known version first, and the ledger that follows them."""
+    """All claims, newest known version first; ledger and independent checker follow them."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, checker: Checker | None = None) -> None:
         self.ledger = ledger
+        self.checker = checker
         self._observed: dict[ClaimName, ResourceClaim] = {}
         self._assumed: dict[ClaimName, ResourceClaim] = {}
         self._pending: dict[str, AllocationResult] = {}
@@ -93,10 +97,14 @@ class ClaimStore:
             del self._assumed[name_of(claim)]
             self._account(claim.metadata.uid, self._observed.get(name_of(claim)))
 
-    def set_pending(self, uid: str, allocation: AllocationResult) -> None:
+    def set_pending(self, claim: ResourceClaim, allocation: AllocationResult) -> None:
         """An allocation is decided: its devices are taken from now on."""
+        uid = claim.metadata.uid
         self._pending[uid] = allocation
         self.ledger.assume(uid, allocation)
+        if self.checker is not None:
+            status = msgspec.structs.replace(claim.status, allocation=allocation)
+            self.checker.update_claim(msgspec.structs.replace(claim, status=status), uid)
 
     def drop_pending(self, uid: str, claim: ResourceClaim | None) -> None:
         """The decision was written (the claim shows it) or given up (it does not)."""
@@ -118,3 +126,5 @@ class ClaimStore:
             self.ledger.remove_claim(uid)
         else:
             self.ledger.update_claim(claim)
+        if self.checker is not None:
+            self.checker.update_claim(claim, uid)

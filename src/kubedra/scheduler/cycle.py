@@ -17,7 +17,7 @@ from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kubedra.scheduler import filters
+from kubedra.scheduler import filters, preemption
 from kubedra.scheduler.candidates import CandidateCache, Candidates, enough_nodes
 from kubedra.scheduler.dra import DraState, DynamicResources, Rescue, Reserved
 from kubedra.scheduler.hints import ANYTHING
@@ -99,7 +99,7 @@ class Cycle:
         if isinstance(chosen, AttemptError):
             return chosen
         if chosen is None:
-            return self._no_place(search, total)
+            return (yield from self._no_place(search, total))
         return self._settle(search, chosen)
 
     # --- choosing -------------------------------------------------------------------------------------
@@ -209,18 +209,35 @@ class Cycle:
         self._start = search.candidates.place_of(name) + 1
         return Placed(name, reserved)
 
-    def _no_place(self, search: _Search, total: int) -> NoPlace:
+    def _no_place(self, search: _Search, total: int) -> Generator[None, None, NoPlace]:
         rejections = {**search.candidates.rejected, **search.rejections}
         rescue = self.dra.rescue(search.state)
         after = rescue if isinstance(rescue, str) else rescue.message
+        sentence: str | None = None
+        preemptable = False
+        if any(not item.unresolvable for item in rejections.values()):
+            sentence = yield from self._preemption(search, rejections)
+            preemptable = sentence is None
+        message = aggregate(total, rejections, after=None if preemptable else after, preemption=sentence)
         return NoPlace(
-            aggregate(total, rejections, after=after),
+            message,
             frozenset(item.plugin for item in rejections.values()),
             rejections,
             search.state,
             None if isinstance(rescue, str) else rescue,
-            preemptable=any(not item.unresolvable for item in rejections.values()),
+            preemptable,
         )
+
+    def _preemption(self, search: _Search, rejections: dict[str, Rejection]) -> Generator[None, None, str | None]:
+        pod, state = search.pod, search.state
+        check = filters.local(pod, self.dra.extended.bridged(pod))
+
+        def claims(node: NodeInfo) -> Generator[None, None, Rejection | AttemptError | None]:
+            if state is None:
+                return None
+            return (yield from self.dra.filter(state, node))
+
+        return (yield from preemption.explain(pod, self.view, rejections, check, claims))
 
 
 def _first_rejection(checks: Iterable[filters.Filter], node: NodeInfo) -> Rejection | None:

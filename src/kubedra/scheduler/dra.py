@@ -13,6 +13,7 @@ Upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
@@ -47,6 +48,7 @@ BEST_ALTERNATIVE = 8
 QUESTIONS_KEPT = 64
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
+_ON_DEVICE = re.compile(r" on device (\S+)(?=: CEL )")
 
 
 @dataclass(slots=True)
@@ -250,7 +252,8 @@ class DynamicResources:
             case AllocationError(timed_out=True, message=message):
                 return AttemptError(f'running "{DRA_PLUGIN}" filter plugin: node {node.name}: {message}')
             case AllocationError(message=message):
-                return AttemptError(f'running "{DRA_PLUGIN}" filter plugin: {message}')
+                theirs, ours = _split(message)
+                return AttemptError(f'running "{DRA_PLUGIN}" filter plugin: {theirs}', ours)
 
     def _within_time(
         self, state: DraState, node_name: str, claims: list[ResourceClaim]
@@ -360,22 +363,21 @@ class DynamicResources:
                 f"internal error, have {len(results)} allocations, {len(fresh)} claims to allocate,"
                 f" want {len(state.claims)} claims"
             )
+        claim_of = {claim.metadata.uid: claim for claim in fresh}
         by_uid = {claim.metadata.uid: result for claim, result in zip(fresh, results, strict=True)}
-        if by_uid:
-            problems = self._checked(node_name, fresh, results)
-            if problems:
-                return AttemptError(f"kubedra refused its own allocation on node {node_name}: {problems}")
+        checker = self.store.checker
+        if by_uid and checker is not None:
+            wrong = checker.check_new(list(zip(fresh, results, strict=True)), node_name)
+            if wrong:
+                return AttemptError(f"kubedra's checker refused its allocation on node {node_name}: {wrong[0]}")
         for uid, allocation in by_uid.items():
-            self.store.set_pending(uid, allocation)
+            self.store.set_pending(claim_of[uid], allocation)
         reserved = [Reserved(claim, by_uid.get(claim.metadata.uid)) for claim in state.claims]
         if extended is not None:
             assert state.extended is not None
             mappings = self.extended.mappings_for(state.extended, extended)
             reserved.append(Reserved(extended, by_uid[extended.metadata.uid], extended=True, mappings=mappings))
         return tuple(reserved)
-
-    def _checked(self, node_name: str, claims: list[ResourceClaim], results: Iterable[AllocationResult]) -> str:
-        return ""
 
 
 def claim_name(pod: PodInfo, entry: PodResourceClaim) -> tuple[str, bool, str]:
@@ -388,6 +390,18 @@ def claim_name(pod: PodInfo, entry: PodResourceClaim) -> tuple[str, bool, str]:
         if status.name == entry.name:
             return status.resource_claim_name or "", True, ""
     return "", True, f'pod "{pod.key}": ResourceClaim not created yet'
+
+
+def _split(message: str) -> tuple[str, str]:
+    """An allocator's message as 1.36 words it, and what it says beyond that: the device, and how to help oneself."""
+    message, _, hint = message.partition(". consider using")
+    found = _ON_DEVICE.search(message)
+    if found is None and not hint:
+        return message, ""
+    ours = f"That is on device {found[1]}" if found is not None else "That"
+    if hint:
+        ours += f"; consider using{hint}" if found is not None else f": consider using{hint}"
+    return _ON_DEVICE.sub("", message, count=1), ours + "."
 
 
 def _controlled_by(claim: ResourceClaim, uid: str) -> bool:

@@ -25,6 +25,7 @@ class Intake:
     def __init__(self, view: ClusterView, dra: DynamicResources, queue: SchedulingQueue, scheduler_name: str) -> None:
         self._view = view
         self._dra = dra
+        self._checker = dra.store.checker
         self._queue = queue
         self._scheduler_name = scheduler_name
         self._users: dict[ClaimName, set[str]] = {}
@@ -117,6 +118,8 @@ class Intake:
             if old is not None:
                 self._view.set_node(old.metadata.name, None)
                 self._dra.inventory.update_node(None, old.metadata.name)
+                if self._checker is not None:
+                    self._checker.update_node(None, old.metadata.name)
                 self._neighbours_changed = True
             return
         if not hints.node_matters(old, new):
@@ -124,6 +127,8 @@ class Intake:
         name = new.metadata.name
         self._view.set_node(name, new)
         self._dra.inventory.update_node(new, name)
+        if self._checker is not None:
+            self._checker.update_node(new, name)
         self._queue.wake(hints.node_appeared(self._view.nodes[name], self._dra.extended.bridged), now)
 
     def namespace(self, old: core_v1.Namespace | None, new: core_v1.Namespace | None, now: float) -> None:
@@ -143,6 +148,8 @@ class Intake:
         if slice_ is None or (old is not None and new is not None and old.spec == new.spec):
             return
         self._dra.inventory.update_slice(new, slice_.metadata.name)
+        if self._checker is not None:
+            self._checker.update_slice(new, slice_.metadata.name)
         self._devices_changed = True
 
     def device_class(self, old: DeviceClass | None, new: DeviceClass | None, now: float) -> None:
@@ -151,6 +158,8 @@ class Intake:
         if class_ is None or (old is not None and new is not None and old.spec == new.spec):
             return
         self._dra.inventory.update_class(new, class_.metadata.name)
+        if self._checker is not None:
+            self._checker.update_class(new, class_.metadata.name)
         self._names_changed |= self._dra.extended.update_class(old, new)
         self._dra.classes_changed()
         self._devices_changed = True
@@ -160,6 +169,8 @@ class Intake:
         rule = new or old
         if rule is not None:
             self._dra.inventory.update_taint_rule(new, rule.metadata.name)
+            if self._checker is not None:
+                self._checker.update_taint_rule(new, rule.metadata.name)
             self._devices_changed = True
 
     def claim(self, old: ResourceClaim | None, new: ResourceClaim | None, now: float) -> None:

@@ -19,10 +19,12 @@ from collections.abc import Callable, Coroutine, Generator
 from typing import Any, TypeVar
 
 from kubedra.allocation.allocator import Allocator
-from kubedra.allocation.engine import cel_engine
+from kubedra.allocation.checker import Checker
+from kubedra.allocation.engine import cel_engine, cel_matches
 from kubedra.allocation.features import Features
 from kubedra.allocation.inventory import Inventory
 from kubedra.allocation.ledger import Ledger
+from kubedra.allocation.violations import CheckFeatures
 from kubedra.api import kinds
 from kubedra.api.errors import ApiError
 from kubedra.api.resource_v1 import ResourceClaim
@@ -51,6 +53,18 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
+def check_features(features: Features) -> CheckFeatures:
+    """The features as the independent checker names them."""
+    return CheckFeatures(
+        consumable_capacity=features.consumable_capacity,
+        fractional_ranges=features.fractional_ranges,
+        list_attributes=features.list_attributes,
+        taints=features.taints,
+        derived_attributes=features.derived_attributes,
+        all_counts_full_devices=features.all_counts_full_devices,
+    )
+
+
 class Scheduler:
     """Places the pods that name this scheduler. `run` until cancelled."""
 
@@ -63,7 +77,7 @@ class Scheduler:
         self.view = ClusterView()
         inventory = Inventory(cel_engine(features), features)
         ledger = Ledger(features.consumable_capacity)
-        self.store = ClaimStore(ledger)
+        self.store = ClaimStore(ledger, Checker(cel_matches(features), check_features(features)))
         self.dra = DynamicResources(
             inventory,
             Allocator(inventory, ledger, new_share_id=lambda: str(uuid.uuid4())),
@@ -260,7 +274,7 @@ class Scheduler:
         elif isinstance(verdict, NoPlace):
             self._no_place(entry, verdict, started)
         else:
-            self._error(entry, verdict.message, started)
+            self._error(entry, verdict.message, started, verdict.ours)
 
     def _no_place(self, entry: QueuedPod, verdict: NoPlace, started: float) -> None:
         self.queue.failed(entry, verdict.plugins, self._now())
@@ -270,10 +284,12 @@ class Scheduler:
         sentence = sentences.sentence(verdict, self.dra, self.view)
         self._say(entry.pod, conditions.UNSCHEDULABLE, verdict.message, sentence)
 
-    def _error(self, entry: QueuedPod, message: str, started: float, nominated: str | None = None) -> None:
+    def _error(
+        self, entry: QueuedPod, message: str, started: float, ours: str = "", nominated: str | None = None
+    ) -> None:
         self.queue.errored(entry, self._now())
         self.metrics.attempt("error", self._now() - started)
-        self._say(entry.pod, conditions.SCHEDULER_ERROR, message, "", nominated)
+        self._say(entry.pod, conditions.SCHEDULER_ERROR, message, ours, nominated)
 
     async def _rescue(self, verdict: NoPlace) -> None:
         rescue = verdict.rescue

@@ -39,6 +39,8 @@ class AttemptError:
     """The attempt ended in an error, which is not the same as "does not fit": it is tried again after a pause."""
 
     message: str
+    ours: str = ""
+    """What upstream's message lacks."""
 
 
 def rejection(plugin: str, *reasons: str, unresolvable: bool = False) -> Rejection:
@@ -54,30 +56,40 @@ def count_reasons(rejections: Iterable[Rejection]) -> str:
     return ", ".join(sorted(f"{count} {reason}" for reason, count in counted.items()))
 
 
-def preemption_sentence(rejections: Mapping[str, Rejection], nodes: int) -> str:
-    """What upstream's DefaultPreemption adds when it finds nobody to evict.
-
-    We never preempt: a node where removing pods might help is reported as one without victims.
-    """
-    counted: Counter[str] = Counter()
-    for item in rejections.values():
-        counted[PREEMPTION_NOT_HELPFUL if item.unresolvable else NO_VICTIMS] += 1
-    missing = nodes - len(rejections)
+def preemption_sentence(outcomes: Iterable[str], nodes: int) -> str:
+    """What upstream's DefaultPreemption says when it finds nobody to evict: one reason for each node."""
+    counted = Counter(outcomes)
+    missing = nodes - sum(counted.values())
     if missing > 0:
         counted[PREEMPTION_NOT_HELPFUL] += missing
     reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in counted.items()))
     return f"preemption: 0/{nodes} nodes are available: {reasons}."
 
 
+def without_victims(rejections: Iterable[Rejection]) -> list[str]:
+    """The reasons for nodes on which nothing of a lower priority runs."""
+    return [PREEMPTION_NOT_HELPFUL if item.unresolvable else NO_VICTIMS for item in rejections]
+
+
 def aggregate(
-    nodes: int, rejections: Mapping[str, Rejection], *, refusal: Refusal | None = None, after: str | None = None
+    nodes: int,
+    rejections: Mapping[str, Rejection],
+    *,
+    refusal: Refusal | None = None,
+    after: str | None = None,
+    preemption: str | None = None,
 ) -> str:
-    """Upstream's whole message of a pod that fits nowhere; `after` is what the DRA part could do about it."""
+    """Upstream's whole message of a pod that fits nowhere; `after` is what the DRA part could do about it.
+
+    `preemption` is what evicting pods could do, unless that is plain from the rejections.
+    """
     text = f"0/{nodes} nodes are available:"
     if refusal is not None:
         text += f" {refusal.message}."
     elif rejections:
         text += f" {count_reasons(rejections.values())}."
     if after is not None:
-        text += f" {after}, {preemption_sentence(rejections, nodes)}"
+        if preemption is None:
+            preemption = preemption_sentence(without_victims(rejections.values()), nodes)
+        text += f" {after}, {preemption}"
     return text

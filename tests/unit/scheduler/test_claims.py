@@ -35,7 +35,7 @@ def test_a_decision_takes_its_devices_until_it_is_written_and_on() -> None:
     store = store_of(free())
     allocation = allocated().status.allocation
     assert allocation is not None
-    store.set_pending("uid-c", allocation)
+    store.set_pending(free(), allocation)
     assert is_taken(store)
     store.observe(free(), free(version=2))
     assert is_taken(store)
@@ -50,7 +50,7 @@ def test_a_decision_that_is_given_up_frees_its_devices() -> None:
     store = store_of(free())
     allocation = allocated().status.allocation
     assert allocation is not None
-    store.set_pending("uid-c", allocation)
+    store.set_pending(free(), allocation)
     store.drop_pending("uid-c", store.get(("t", "c")))
     assert not is_taken(store)
 

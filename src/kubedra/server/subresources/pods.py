@@ -85,6 +85,8 @@ async def bind(call: Call) -> Response:
         if metadata.get(member):
             own[member] = (own.get(member) or {}) | metadata[member]
     status = tree.setdefault("status", {})
+    # The node is settled: upstream clears what was only expected.
+    status.pop("nominatedNodeName", None)
     conditions = [c for c in status.get("conditions") or () if c.get("type") != "PodScheduled"]
     observed = {"observedGeneration": own["generation"]} if own.get("generation") else {}
     conditions.append({"type": "PodScheduled", **observed, "status": "True", "lastTransitionTime": state.now()})
