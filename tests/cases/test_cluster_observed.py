@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from tests.cases.cluster_exceptions import EXCEPTIONS
 from tests.cases.cluster_replaying import replay, report, scenarios
 from tests.shared_cases import shared_folder
