@@ -9,6 +9,7 @@ from typing import Any
 
 from kubedra.api.errors import ApiError
 from kubedra.api.kinds import Kind
+from kubedra.api.lifecycle import deprecation_warning
 from kubedra.server.access.users import Attributes
 from kubedra.server.calls import Call
 from kubedra.server.representation import represent_list, represent_object, wanted
@@ -65,7 +66,14 @@ class Handler:
         if not verb:
             return no_method()
         call = Call(self.state, request, served, verb, target.namespace, target.name, target.subresource)
-        response = await self._dispatch(call, target)
+        deprecation = deprecation_warning(served.kind, self.state.features.version)
+        if deprecation:
+            call.warnings.append(deprecation)
+        try:
+            response = await self._dispatch(call, target)
+        except ApiError as error:
+            # Warnings accompany refusals, too.
+            response = error_response(error)
         self.counts[(verb, target.resource, response.status)] += 1
         if call.warnings:
             for text in dict.fromkeys(call.warnings):

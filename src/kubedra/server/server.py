@@ -10,6 +10,7 @@ import importlib
 from pathlib import Path
 from typing import Any
 
+from kubedra.api.lifecycle import is_served
 from kubedra.server import health, subresources
 from kubedra.server.access.authentication import Authenticator
 from kubedra.server.access.authorizing import RbacAuthorizer
@@ -64,7 +65,7 @@ class Server:
         authorizer = RbacAuthorizer(self.store)
         state = self.state = ServerState(
             store=self.store,
-            catalogue=Catalogue(),
+            catalogue=Catalogue(lambda kind: is_served(kind, self.settings.feature_gates.version)),
             features=self.settings.feature_gates,
             authorizer=authorizer,
         )

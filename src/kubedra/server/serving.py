@@ -146,15 +146,16 @@ class Catalogue:
                 best[key] = kind
         self.versions: dict[str, list[str]] = {}
         for kind in kinds.ALL:
-            if not enabled(kind):
-                continue
             group, plural = _ALIASES.get((kind.group, kind.plural), (kind.group, kind.plural))
             storage_kind = best[(group, plural)]
             served = Served(kind, storage_kind, f"{plural}.{group}" if group else plural)
+            if kind.kind not in VIRTUAL and served.stored_as_served:
+                # What is stored may be a version that this server does not serve yet.
+                self.stored[served.storage] = served
+            if not enabled(kind):
+                continue
             self.resources[(kind.group, kind.version, kind.plural)] = served
             self.by_kind[(kind.group, kind.version, kind.kind)] = served
-            if kind.kind not in VIRTUAL and served.stored_as_served:
-                self.stored[served.storage] = served
             versions = self.versions.setdefault(kind.group, [])
             if kind.version not in versions:
                 versions.append(kind.version)
