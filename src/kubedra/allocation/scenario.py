@@ -6,6 +6,7 @@ recorded scenarios through it, and people test their claims with it.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -17,10 +18,12 @@ from kubedra.allocation.inventory import Inventory
 from kubedra.allocation.ledger import Entry, Ledger
 from kubedra.allocation.outcomes import Allocated, AllocationError, Outcome
 from kubedra.allocation.selection import Compile
+from kubedra.api import kinds
+from kubedra.api.canonical import normalise
 from kubedra.api.codec import from_tree, to_tree
 from kubedra.api.core_v1 import Node
 from kubedra.api.resource_v1 import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
-from kubedra.base.quantity import Quantity
+from kubedra.base.quantity import Quantity, QuantityError
 
 T = TypeVar("T")
 EngineFor = Callable[[Features], Compile]
@@ -47,7 +50,10 @@ def load(scenario: Mapping[str, Any], features: Features, compile_: Compile) -> 
     for number, claim in enumerate(_objects(scenario, "allocated", ResourceClaim)):
         # Scenarios needn't give names or uids.
         ledger.assume(f"allocated-{number}", claim.status.allocation) if claim.status.allocation else None
-    _extra(scenario.get("allocatedState") or {}, ledger, features)
+    try:
+        _extra(scenario.get("allocatedState") or {}, ledger, features)
+    except (AttributeError, TypeError, QuantityError) as error:
+        raise ScenarioError(f"allocatedState: {error}") from None
     return inventory, ledger
 
 
@@ -117,14 +123,61 @@ def _default_count(request: Mapping[str, Any]) -> dict[str, Any]:
     return request
 
 
+def read(line: bytes | str) -> dict[str, Any]:
+    """A scenario from its JSON text, the objects of the cluster already decoded. Raises ScenarioError."""
+    try:
+        scenario = _READER.decode(line)
+        fields = msgspec.structs.asdict(scenario)
+    except msgspec.ValidationError:
+        # Nulls and the like; what is really wrong is found object by object.
+        try:
+            fields = msgspec.json.decode(line)
+        except msgspec.DecodeError as error:
+            raise ScenarioError(f"not JSON: {error}") from None
+        if not isinstance(fields, dict):
+            raise ScenarioError("a scenario is a JSON object") from None
+    except msgspec.DecodeError as error:
+        raise ScenarioError(f"not JSON: {error}") from None
+    return fields
+
+
+class _Decoded(msgspec.Struct):
+    name: Any = ""
+    nodes: list[Node] | None = None
+    classes: list[DeviceClass] | None = None
+    slices: list[ResourceSlice] | None = None
+    taintRules: list[DeviceTaintRule] | None = None
+    allocated: list[ResourceClaim] | None = None
+    claims: list[dict[str, Any]] | None = None
+    node: Any = None
+    features: dict[str, bool] | None = None
+    stopAtFirst: bool | None = None
+    allocatedState: dict[str, Any] | None = None
+    defaults: bool | None = None
+
+
+_DEFINITIONS: dict[type[Any], str] = {
+    kind.type: kind.definition
+    for kind in (kinds.NODE, kinds.DEVICE_CLASS, kinds.RESOURCE_SLICE, kinds.RESOURCE_CLAIM, kinds.DEVICE_TAINT_RULE)
+}
+_READER = msgspec.json.Decoder(_Decoded)
+
+
 def _objects(scenario: Mapping[str, Any], field: str, kind: type[T]) -> Iterable[T]:
     for number, tree in enumerate(scenario.get(field) or []):
         yield _object(tree, f"{field}[{number}]", kind)
 
 
 def _object(tree: Any, where: str, kind: type[T]) -> T:
+    if isinstance(tree, kind):
+        return tree
     try:
         return from_tree(kind, tree)
+    except msgspec.ValidationError:
+        pass
+    try:
+        # People write quantities as numbers, too.
+        return from_tree(kind, normalise(_DEFINITIONS[kind], copy.deepcopy(tree)) if isinstance(tree, dict) else tree)
     except msgspec.ValidationError as error:
         raise ScenarioError(f"{where}: {error}") from None
 

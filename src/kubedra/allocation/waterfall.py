@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from kubedra.allocation.candidates import (
     bits_of,
     free_mask,
     needs_no_capacity,
     publishable,
+    published_mask,
     selected,
     takes,
     tolerated,
@@ -159,32 +161,7 @@ def _selector_steps(fall: Waterfall, alternative: Alternative, current: Sequence
         fall.steps.append(Step("class" if place < selection.classes else "selector", text, left, left))
 
 
-class _Stage:
-    """Counts one step over slices (each device once) and over nodes (the best one)."""
-
-    def __init__(self, code: str, text: str = "") -> None:
-        self.step = Step(code, text)
-        self._slices: dict[SliceView, int] = {}
-        self._here = 0
-
-    def add(self, pool: PoolView, mask: int) -> None:
-        self._here += mask.bit_count()
-        if not mask:
-            return
-        for slice_, start in pool.spans:
-            part = mask >> start & slice_.all_mask
-            if part:
-                self._slices[slice_] = self._slices.get(slice_, 0) | part
-
-    def end_node(self, name: str) -> int:
-        here, self._here = self._here, 0
-        if here > self.step.best:
-            self.step.best, self.step.node = here, name
-        return here
-
-    def finish(self) -> Step:
-        self.step.count = sum(mask.bit_count() for mask in self._slices.values())
-        return self.step
+_STAGES = ("reachable", "usable", "tolerated", "size", "free", "room")
 
 
 def _node_steps(
@@ -196,38 +173,63 @@ def _node_steps(
     views: Sequence[NodeView],
 ) -> None:
     features = inventory.features
-    stages = [_Stage(code) for code in ("reachable", "usable", "tolerated", "size", "free", "room")]
+    steps = [Step(code) for code in _STAGES]
     constraints = [claim.constraints[index] for index in alternative.constraints]
     groups = [Step("constraint", f"{_kind(c.distinct)} {c.attribute}") for c in constraints]
     holders: dict[str, int] = {}
     seen: dict[PoolView, list[int]] = {}
+    reached: dict[PoolView, int] = {}
     for view in views:
+        here_counts = [0] * len(steps)
         last: list[tuple[PoolView, int]] = []
         for pool, offset in view.candidates:
             masks = seen.get(pool)
             if masks is None:
                 masks = seen[pool] = _pool_masks(fall, pool, ledger, alternative, features, holders)
-            here = view.masked.get(offset, -1)
-            for stage, mask in zip(stages, masks, strict=True):
-                stage.add(pool, mask & here)
-            last.append((pool, masks[-1] & here))
-        for stage in stages:
-            stage.end_node(view.name)
+            here = view.masked.get(offset)
+            if here is None:
+                reached[pool] = -1
+                here_counts = [n + mask.bit_count() for n, mask in zip(here_counts, masks, strict=True)]
+                last.append((pool, masks[-1]))
+            else:
+                reached[pool] = reached.get(pool, 0) | here
+                here_counts = [n + (mask & here).bit_count() for n, mask in zip(here_counts, masks, strict=True)]
+                last.append((pool, masks[-1] & here))
+        for step, count in zip(steps, here_counts, strict=True):
+            if count > step.best:
+                step.best, step.node = count, view.name
         for step, constraint in zip(groups, constraints, strict=True):
             best = _best_group(last, constraint.attribute, constraint.distinct, features)
-            step.count = max(step.count, best)
             if best > step.best:
-                step.best, step.node = best, view.name
-    finished = [stage.finish() for stage in stages]
-    before = finished[0].count
-    fall.steps.append(finished[0])
-    for step in finished[1:]:
+                step.count, step.best, step.node = best, best, view.name
+    _count_once(steps, seen, reached)
+    fall.steps.append(steps[0])
+    for before, step in pairwise(steps):
         # Steps that rule nothing out are not worth a line, except the one everybody asks about.
-        if step.count != before or step.code == "free" or step.best != fall.steps[-1].best:
+        if step.count != before.count or step.best != before.best or step.code == "free":
             fall.steps.append(step)
-        before = step.count
     fall.steps += groups
     fall.holders = sorted(holders.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _count_once(steps: list[Step], seen: dict[PoolView, list[int]], reached: dict[PoolView, int]) -> None:
+    """Count devices over the cluster. Views of one pool may have slices in common, whose devices count once."""
+    users: dict[SliceView, int] = {}
+    for pool in seen:
+        for slice_, _ in pool.spans:
+            users[slice_] = users.get(slice_, 0) + 1
+    shared: list[dict[SliceView, int]] = [{} for _ in steps]
+    for pool, masks in seen.items():
+        here = reached[pool]
+        if all(users[slice_] == 1 for slice_, _ in pool.spans):
+            for step, mask in zip(steps, masks, strict=True):
+                step.count += (mask & here).bit_count()
+            continue
+        for slices, mask in zip(shared, masks, strict=True):
+            for slice_, start in pool.spans:
+                slices[slice_] = slices.get(slice_, 0) | ((mask & here) >> start & slice_.all_mask)
+    for step, slices in zip(steps, shared, strict=True):
+        step.count += sum(mask.bit_count() for mask in slices.values())
 
 
 def _kind(distinct: bool) -> str:
@@ -248,24 +250,34 @@ def _pool_masks(
         bit = (errors & -errors).bit_length() - 1
         fall.failing.append(("", str(pool.devices[bit])))
     usable = bearable = large = 0
-    for bit in bits_of(chosen):
-        device = pool.devices[bit]
-        if not publishable(device, features):
-            continue
-        usable |= 1 << bit
-        if not tolerated(device, ask, features):
-            for taint in device.taints:
-                name = f"{taint.key}{'=' + taint.value if taint.value else ''}:{taint.effect}"
-                fall.untolerated[name] = fall.untolerated.get(name, 0) + 1
-            continue
-        bearable |= 1 << bit
-        if needs_no_capacity(device, ask, features) or takes(device, ask, features) is not None:
-            large |= 1 << bit
+    if published_mask(pool, ask, features)[0] == chosen:
+        usable = bearable = large = chosen
+    else:
+        for bit in bits_of(chosen):
+            device = pool.devices[bit]
+            if not publishable(device, features):
+                continue
+            usable |= 1 << bit
+            if not tolerated(device, ask, features):
+                for taint in device.taints:
+                    name = f"{taint.key}{'=' + taint.value if taint.value else ''}:{taint.effect}"
+                    fall.untolerated[name] = fall.untolerated.get(name, 0) + 1
+                continue
+            bearable |= 1 << bit
+            if needs_no_capacity(device, ask, features) or takes(device, ask, features) is not None:
+                large |= 1 << bit
     state = pool.current(ledger)
     free = large if ask.admin else large & ~state.exclusive
-    for bit in bits_of(large & (state.exclusive | state.shared)):
-        for holder in ledger.holders(pool.devices[bit].id):
-            holders[holder] = holders.get(holder, 0) + 1
+    if large & (state.exclusive | state.shared):
+        use = ledger.use_of(pool.key)
+        for device_name, claims in use.exclusive.items():
+            if large >> pool.bits.get(device_name, len(pool.devices)) & 1:
+                for holder in claims:
+                    holders[holder] = holders.get(holder, 0) + 1
+        for device_name, shares in use.shares.items():
+            if large >> pool.bits.get(device_name, len(pool.devices)) & 1:
+                for holder, _ in shares:
+                    holders[holder] = holders.get(holder, 0) + 1
     return [chosen, usable, bearable, large, free, free_mask(pool, state, ask, features)]
 
 

@@ -56,13 +56,14 @@ def allocate(
     for path in files:
         read_file(wanted, path, target.namespace or "default")
 
-    from kubedra.cli.allocating import answer, as_tree, print_answers
+    from kubedra.cli.allocating import answer, as_tree, print_answers, upgrade_changes
 
     answers = answer(cluster, wanted, gates)
+    changes = upgrade_changes(answers, cluster, wanted, gates)
     if output == "json":
-        print_json(as_tree(answers, gates))
+        print_json(as_tree(answers, gates, changes))
     else:
-        print_answers(answers, gates)
+        print_answers(answers, gates, changes)
     return 0 if all(item.fits for item in answers) else 3
 
 
@@ -96,19 +97,17 @@ async def _version(client: Any) -> str:
 def _scenarios(version: str) -> int:
     """Answer each line at once; a line that can't be read gets an error as its answer."""
     from kubedra.allocation.engine import cel_engine
-    from kubedra.allocation.scenario import ScenarioError, run
+    from kubedra.allocation.scenario import ScenarioError, read, run
 
     for number, line in enumerate(sys.stdin.buffer, 1):
         if not line.strip():
             continue
         name = ""
         try:
-            scenario = msgspec.json.decode(line)
-            if not isinstance(scenario, dict):
-                raise ScenarioError("a scenario is a JSON object")
+            scenario = read(line)
             name = str(scenario.get("name", ""))
             result = run(scenario, version, cel_engine)
-        except (msgspec.DecodeError, ScenarioError) as error:
+        except ScenarioError as error:
             result = {"name": name, "results": [], "error": f"line {number}: {error}"}
         sys.stdout.buffer.write(msgspec.json.encode(result) + b"\n")
         sys.stdout.buffer.flush()

@@ -72,9 +72,8 @@ class _Cluster:
 def answer(objects: ClusterObjects, wanted: ClusterObjects, gates: FeatureGates) -> list[Answer]:
     """Allocate for every pod of a file, then for every claim that none of them uses. ``objects`` grows by the file's
     own cluster objects (a file may bring its classes, or a whole cluster)."""
-    for name in ("nodes", "classes", "slices", "templates", "rules"):
+    for name in ("nodes", "classes", "slices", "templates", "rules", "claims"):
         _merge(getattr(objects, name), getattr(wanted, name))
-    _merge(objects.claims, wanted.claims)
     cluster = _Cluster(objects, gates)
     claims = {(c.metadata.namespace, c.metadata.name): c for c in objects.claims}
     templates = {(t.metadata.namespace, t.metadata.name): t for t in objects.templates}
@@ -193,11 +192,33 @@ def _merge(old: list[Any], new: list[Any]) -> None:
             old[place] = obj
 
 
-def as_tree(answers: Sequence[Answer], gates: FeatureGates) -> dict[str, Any]:
+def upgrade_changes(
+    answers: Sequence[Answer], objects: ClusterObjects, wanted: ClusterObjects, gates: FeatureGates
+) -> list[str]:
+    """What the newest version would answer otherwise, one line each; nothing when this is the newest."""
+    newest = VERSIONS[-1]
+    if gates.version == newest:
+        return []
+    changes = []
+    for mine, theirs in zip(answers, answer(objects, wanted, FeatureGates(newest, gates.overrides)), strict=True):
+        if mine.fits != theirs.fits:
+            verb = f"would fit on {theirs.node}" if theirs.fits else f"would not fit: {theirs.problem}"
+            changes.append(f"with Kubernetes {newest} {mine.subject} {verb}")
+        elif (mine.node, [a for _, a in mine.allocations]) != (theirs.node, [a for _, a in theirs.allocations]):
+            changes.append(f"with Kubernetes {newest} {mine.subject} would get another allocation")
+        elif mine.problem != theirs.problem:
+            changes.append(
+                f"with Kubernetes {newest} {mine.subject} would not fit for another reason: {theirs.problem}"
+            )
+    return changes
+
+
+def as_tree(answers: Sequence[Answer], gates: FeatureGates, changes: Sequence[str] = ()) -> dict[str, Any]:
     """The answers for scripts."""
     return {
         "kubernetesVersion": gates.version,
         "fits": all(item.fits for item in answers),
+        "upgradeWouldChange": list(changes),
         "answers": [
             {
                 "subject": item.subject,
@@ -214,7 +235,7 @@ def as_tree(answers: Sequence[Answer], gates: FeatureGates) -> dict[str, Any]:
     }
 
 
-def print_answers(answers: Sequence[Answer], gates: FeatureGates) -> None:
+def print_answers(answers: Sequence[Answer], gates: FeatureGates, changes: Sequence[str] = ()) -> None:
     """The answers for people."""
     for item in answers:
         if not item.fits:
@@ -227,9 +248,10 @@ def print_answers(answers: Sequence[Answer], gates: FeatureGates) -> None:
                 extra = "".join(f", {key} {value}" for key, value in sorted(result.consumed_capacity.items()))
                 extra += ", admin access" if result.admin_access else ""
                 click.echo(f"    {result.request}: {result.driver}/{result.pool}/{result.device}{extra}")
-    newest = VERSIONS[-1]
-    if gates.version != newest:
+    if gates.version != VERSIONS[-1]:
         click.echo(f"answered as Kubernetes {gates.version}")
+    for change in changes:
+        click.echo(change)
 
 
-__all__ = ["Answer", "answer", "as_tree", "print_answers"]
+__all__ = ["Answer", "answer", "as_tree", "print_answers", "upgrade_changes"]

@@ -6,6 +6,7 @@ of other kinds are skipped, so one dump serves every command.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ import msgspec
 
 from kubedra.allocation.scenario import with_defaults
 from kubedra.api import kinds
+from kubedra.api.canonical import normalise
 from kubedra.api.codec import from_tree
 from kubedra.api.conversion import convert, storage_api_version
 from kubedra.api.core_v1 import Node, Pod
@@ -33,14 +35,14 @@ T = TypeVar("T")
 DUMP_KINDS = "nodes,pods,resourceslices,deviceclasses,resourceclaims,resourceclaimtemplates,devicetaintrules"
 DUMP_COMMAND = f"kubectl get {DUMP_KINDS} -A -o json"
 
-_TYPES: dict[str, type[Any]] = {
-    "Node": Node,
-    "Pod": Pod,
-    "DeviceClass": DeviceClass,
-    "ResourceSlice": ResourceSlice,
-    "ResourceClaim": ResourceClaim,
-    "ResourceClaimTemplate": ResourceClaimTemplate,
-    "DeviceTaintRule": DeviceTaintRule,
+_KINDS: dict[str, Any] = {
+    "Node": kinds.NODE,
+    "Pod": kinds.POD,
+    "DeviceClass": kinds.DEVICE_CLASS,
+    "ResourceSlice": kinds.RESOURCE_SLICE,
+    "ResourceClaim": kinds.RESOURCE_CLAIM,
+    "ResourceClaimTemplate": kinds.RESOURCE_CLAIM_TEMPLATE,
+    "DeviceTaintRule": kinds.DEVICE_TAINT_RULE,
 }
 
 
@@ -65,7 +67,7 @@ class ClusterObjects:
                 item = {"kind": kind.removesuffix("List"), "apiVersion": tree.get("apiVersion", ""), **item}
                 self.add_tree(item, f"{where}, item {number}", namespace)
             return
-        if kind not in _TYPES:
+        if kind not in _KINDS:
             return
         version = str(tree.get("apiVersion", ""))
         tree = convert(tree, version, storage_api_version(version, kind))
@@ -77,7 +79,7 @@ class ClusterObjects:
             metadata = tree.get("metadata") or {}
             tree = {**tree, "metadata": {**metadata, "namespace": metadata.get("namespace") or namespace}}
         try:
-            self.add(from_tree(_TYPES[kind], tree))
+            self.add(_decoded(kind, tree))
         except msgspec.ValidationError as error:
             name = (tree.get("metadata") or {}).get("name", "")
             raise Refusal(f"{where}: {kind} {name} can't be read: {error}") from None
@@ -90,6 +92,14 @@ class ClusterObjects:
             if isinstance(obj, kind):
                 cast("list[Any]", objects).append(obj)
                 return
+
+
+def _decoded(kind: str, tree: dict[str, Any]) -> Any:
+    try:
+        return from_tree(_KINDS[kind].type, tree)
+    except msgspec.ValidationError:
+        # People write quantities as numbers, too.
+        return from_tree(_KINDS[kind].type, normalise(_KINDS[kind].definition, copy.deepcopy(tree)))
 
 
 def read_file(objects: ClusterObjects, path: str, namespace: str = "default") -> None:

@@ -1,0 +1,153 @@
+"""``kubedra allocate`` and ``kubedra check allocations`` as people and scripts call them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kubedra.cli.allocate import allocate
+from kubedra.cli.check import check
+from tests.unit.allocation.scenarios import claim, device, exactly, resource_slice, world
+
+CLUSTER = """
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+---
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: c}
+spec: {extendedResourceName: example.com/gpu}
+---
+apiVersion: resource.k8s.io/v1beta1
+kind: ResourceSlice
+metadata: {name: s}
+spec:
+  driver: d.example
+  nodeName: n1
+  pool: {name: n1, generation: 1, resourceSliceCount: 1}
+  devices:
+  - {name: a, basic: {attributes: {kind: {string: gpu}}}}
+  - {name: b, basic: {}}
+"""
+
+CLAIM = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: NAME}
+spec: {devices: {requests: [{name: r, exactly: {deviceClassName: c, count: COUNT}}]}}
+---
+"""
+
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  containers: [{name: m, resources: {claims: [{name: g}], limits: {example.com/gpu: 1}}}]
+  resourceClaims: [{name: g, resourceClaimTemplateName: t}]
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: t}
+spec: {spec: {devices: {requests: [{name: r, exactly: {deviceClassName: c}}]}}}
+"""
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> str:
+    path = tmp_path / "dump.yaml"
+    path.write_text(CLUSTER)
+    return str(path)
+
+
+def call(*arguments: str, text: str | bytes = "") -> Result:
+    return CliRunner().invoke(allocate, arguments, input=text, standalone_mode=False)
+
+
+def test_scenarios_are_answered_line_by_line_in_order() -> None:
+    good = world([resource_slice("s", [device("a")])], claim(exactly(1)))
+    lines = [json.dumps({**good, "name": "one"}), "not json", json.dumps({**good, "name": "two", "nodes": None})]
+    answers = [json.loads(line) for line in call("--jsonl", text="\n".join(lines)).output.splitlines()]
+    assert [a["name"] for a in answers] == ["one", "", "two"]
+    (result,) = answers[0]["results"]
+    assert result["allocations"][0]["devices"]["results"][0]["device"] == "a"
+    assert answers[1]["error"].startswith("line 2: ")
+    assert answers[2]["results"] == []
+
+
+def test_hostile_scenarios_get_an_error_each() -> None:
+    hostile: list[Any] = [
+        {"allocatedState": {"devices": [5]}},
+        {"allocatedState": {"capacity": {"a/b/c": {"x": "?"}}}},
+        {"nodes": [5]},
+        {"slices": [{"spec": {"devices": 7}}]},
+        [],
+        7,
+    ]
+    answers = [
+        json.loads(line) for line in call("--jsonl", text="\n".join(map(json.dumps, hostile))).output.splitlines()
+    ]
+    assert len(answers) == len(hostile)
+    assert all(a["error"] for a in answers)
+
+
+def test_what_one_claim_gets_is_taken_for_the_next(dump: str, tmp_path: Path) -> None:
+    path = tmp_path / "claims.yaml"
+    path.write_text(
+        CLAIM.replace("NAME", "one").replace("COUNT", "1") + CLAIM.replace("NAME", "two").replace("COUNT", "2")
+    )
+    result = call("-f", str(path), "--dump", dump)
+    assert result.return_value == 3
+    assert "claim default/one: n1" in result.output
+    assert "claim default/two: does not fit" in result.output
+    assert "held by default/one" in result.output
+
+
+def test_a_pod_gets_its_template_claim_and_its_extended_resources(dump: str, tmp_path: Path) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text(POD)
+    result = call("-f", str(path), "--dump", dump, "-o", "json")
+    assert result.return_value == 0
+    (answer,) = json.loads(result.output)["answers"]
+    devices = [r["device"] for c in answer["claims"] for r in c["allocation"]["devices"]["results"]]
+    assert (answer["subject"], answer["node"], devices) == ("pod default/p", "n1", ["a", "b"])
+
+
+def test_an_older_version_says_what_an_upgrade_would_change(dump: str, tmp_path: Path) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text(
+        POD.split("---")[0]
+        .replace("claims: [{name: g}], ", "")
+        .replace("resourceClaims: [{name: g, resourceClaimTemplateName: t}]", "")
+    )
+    result = call("-f", str(path), "--dump", dump, "--kubernetes-version", "1.34", "-o", "json")
+    tree = json.loads(result.output)
+    assert tree["kubernetesVersion"] == "1.34"
+    assert tree["upgradeWouldChange"] == ["with Kubernetes 1.37 pod default/p would get another allocation"]
+
+
+def test_check_allocations_finds_what_is_handed_out_twice(dump: str, tmp_path: Path) -> None:
+    results = {"results": [{"request": "r", "driver": "d.example", "pool": "n1", "device": "a"}]}
+    claims = [
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {"name": name, "namespace": "default", "uid": name},
+            "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}},
+            "status": {"allocation": {"devices": results}},
+        }
+        for name in ("x", "y")
+    ]
+    for count, code in ((1, 0), (2, 3)):
+        path = tmp_path / f"{count}.yaml"
+        path.write_text(CLUSTER + "---\n" + "\n---\n".join(json.dumps(c) for c in claims[:count]))
+        arguments = ["allocations", "--dump", str(path), "-o", "json"]
+        result = CliRunner().invoke(check, arguments, standalone_mode=False)
+        assert result.return_value == code
+        codes = [v["code"] for v in json.loads(result.output)["violations"]]
+        assert codes == (["device-held-twice"] if count == 2 else ["node-selector-too-wide"][:0])
