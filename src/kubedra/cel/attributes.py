@@ -111,7 +111,7 @@ class Attribute:
         optional = False
         if value.__class__ is Optional:
             if value is NONE:
-                return NONE
+                return False if qualifiers[-1].test else NONE
             value, optional = value.value, True
         for qualifier in qualifiers:
             optional = optional or qualifier.optional
@@ -120,12 +120,13 @@ class Attribute:
                 if isinstance(value, EvaluationError):
                     return value
                 if not present:
-                    return NONE
+                    # has() below an optional is a bool; upstream lets an optional slip out of a conditional here.
+                    return False if qualifiers[-1].test else NONE
             else:
                 value = qualifier.qualify(frame, meter, value)
                 if isinstance(value, EvaluationError):
                     return value
-        return Optional(value) if optional else value
+        return Optional(value) if optional and not qualifiers[-1].test else value
 
 
 class Conditional(Attribute):

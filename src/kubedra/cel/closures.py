@@ -29,7 +29,6 @@ from kubedra.cel.fused import (
     equals_int,
     equals_object,
     equals_text,
-    hashable_key,
     iterate,
     member_of,
     read_equals,
@@ -352,7 +351,7 @@ class _Compiler:
         def build(frame: Frame) -> Value:
             result: dict[Any, Value] = {}
             for key_of_entry, value_of_entry, optional in entries:
-                key = hashable_key(key_of_entry(frame))
+                key = values.hashable_key(key_of_entry(frame))
                 value = value_of_entry(frame)
                 if optional:
                     if value.__class__ is not Optional:

@@ -17,7 +17,7 @@ from kubedra.cel.errors import CostLimitError, EvaluationError
 from kubedra.cel.library import operators
 from kubedra.cel.library.operators import overload_error
 from kubedra.cel.program import Membership
-from kubedra.cel.values import UInt, Value, equal, key_of
+from kubedra.cel.values import UInt, Value, equal
 
 Frame = list[Any]
 Closure = Callable[[Frame], Value]
@@ -35,15 +35,6 @@ def iterate(source: Value, two: bool) -> list[tuple[Value, Value]]:
     if two:
         raise EvaluationError(f"unsupported comprehension range type: {values.go_name(source)}")
     raise EvaluationError(f"got '{values.go_name(source)}', expected iterable type")
-
-
-def hashable_key(key: Value) -> Value:
-    """The dict key for a map literal's key; upstream's map refuses what Go cannot hash."""
-    if key.__class__ is Semver or key.__class__ is bytes:
-        raise values.unhashable(key)
-    if key.__class__ in (list, dict, values.DefaultMap):
-        raise EvaluationError(f"unsupported key type: {values.type_of(key).name}")
-    return key_of(key)
 
 
 def reader(slot: int, first: str, last: str) -> Closure:

@@ -22,3 +22,7 @@ def ensure_stack_room() -> None:
     """Raise the interpreter's recursion limit to what a legal expression can need; never lowers it."""
     if sys.getrecursionlimit() < _FRAMES:
         sys.setrecursionlimit(_FRAMES)
+
+
+# Once, when the room is first used: tools that watch the limit (test runners) must not see it change under them.
+ensure_stack_room()

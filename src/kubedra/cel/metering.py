@@ -19,7 +19,7 @@ from kubedra.cel.ast import ACCUMULATOR, Call, Comprehension, Ident, ListLiteral
 from kubedra.cel.attributes import Attribute, Conditional, Meter, Qualifier, Step
 from kubedra.cel.environment import Environment
 from kubedra.cel.errors import CostLimitError, EvaluationError
-from kubedra.cel.fused import Frame, hashable_key, is_member, iterate
+from kubedra.cel.fused import Frame, is_member, iterate
 from kubedra.cel.library import operators
 from kubedra.cel.library.operators import overload_error
 from kubedra.cel.pricing import LIST_COST, MAP_COST, price_of
@@ -75,11 +75,8 @@ class _Planner:
             value = resolve(frame, meter)
             if not free:
                 meter.charge(1)
-            if test_only and value.__class__ is Optional:
-                return value is not NONE
             return value
 
-        test_only = isinstance(node, Select) and node.test_only
         return run
 
     def _attribute(self, node: Node) -> Attribute | None:
@@ -351,7 +348,7 @@ def _append(left: Value, right: Value) -> Value:
 def _insert(target: Value, *parts: Value) -> Value:
     pairs = [parts] if len(parts) == 2 else [(key, values.find(parts[0], key)[0]) for key in values.keys(parts[0])]
     for key, value in pairs:
-        stored = hashable_key(key)
+        stored = values.hashable_key(key)
         if stored in target:
             raise EvaluationError(f"insert failed: key {access.show_key(key)} already exists")
         target[stored] = value
@@ -368,7 +365,7 @@ def _fill(entries: list[tuple[Step, Step, bool]], frame: Frame, meter: Meter) ->
         if isinstance(value, EvaluationError):
             return value
         try:
-            stored = hashable_key(key)
+            stored = values.hashable_key(key)
         except EvaluationError as error:
             return error
         if optional:

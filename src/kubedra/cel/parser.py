@@ -18,7 +18,7 @@ from typing import Final
 from kubedra.cel.ast import Call, Entry, Ident, ListLiteral, Literal, MapLiteral, Node, Select, StructLiteral
 from kubedra.cel.errors import NO_POSITION, CompileError, Issue, compile_error
 from kubedra.cel.lexer import Token, tokenize
-from kubedra.cel.limits import MAX_CODE_POINTS, MAX_NESTING, RECURSION_MESSAGE, ensure_stack_room
+from kubedra.cel.limits import MAX_CODE_POINTS, MAX_NESTING, RECURSION_MESSAGE
 from kubedra.cel.literals import LiteralError, parse_double, parse_int, parse_uint, unquote
 
 _RESERVED_WORDS: Final = (
@@ -59,7 +59,6 @@ class _Abort(Exception):
 
 def parse(source: str, macros: Macros, *, escaped_identifiers: bool = False) -> Node:
     """Parse an expression; raises CompileError."""
-    ensure_stack_room()
     if len(source) > MAX_CODE_POINTS:
         size = f"expression code point size exceeds limit: size: {len(source)}, limit {MAX_CODE_POINTS}"
         raise compile_error(source, [Issue(NO_POSITION, size)])

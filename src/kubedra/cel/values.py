@@ -257,6 +257,15 @@ def unhashable(value: Value) -> EvaluationError:
     return EvaluationError(f"internal error: runtime error: hash of unhashable type {go_name(value)}")
 
 
+def hashable_key(key: Value) -> Value:
+    """The dict key for a map literal's key; upstream's map refuses what Go cannot hash."""
+    if key.__class__ is Semver or key.__class__ is bytes:
+        raise unhashable(key)
+    if key.__class__ in (list, dict, DefaultMap):
+        raise EvaluationError(f"unsupported key type: {type_of(key).name}")
+    return key_of(key)
+
+
 def contains_key(mapping: dict[Any, Any], key: Value) -> bool:
     """``key in map``: real contents only."""
     kind = key.__class__

@@ -48,9 +48,7 @@ def insert(target: dict[Any, Any], *parts: Value) -> dict[Any, Any]:
 
 
 def _insert_one(target: dict[Any, Any], key: Value, value: Value) -> dict[Any, Any]:
-    if key.__class__ not in (str, int, values.UInt, bool, float):
-        raise overload_error()
-    stored = values.key_of(key)
+    stored = values.hashable_key(key)
     if stored in target:
         raise EvaluationError(f"insert failed: key {key} already exists")
     bounded(len(target))
