@@ -231,6 +231,13 @@ def _status(claim: Claim, status: dict[str, Any]) -> Patch:
 # ---- the shell ------------------------------------------------------------------------------------------------------
 
 
+def _claims_of(pod: Pod) -> list[str]:
+    """The claims that a pod names itself or was given."""
+    names = [entry.resource_claim_name for entry in pod.spec.resource_claims]
+    names += [status.resource_claim_name for status in pod.status.resource_claim_statuses]
+    return [f"{pod.metadata.namespace}/{name}" for name in names if name]
+
+
 class ClaimController(Controller):
     """Keys are ("pod", namespace, name) and ("claim", namespace, name)."""
 
@@ -247,6 +254,7 @@ class ClaimController(Controller):
         self._nodes = context.caches.of(kinds.NODE)
         self._claims.add_index("owner", lambda c: [o[1]] if (o := claim_owner_pod(c)) else ())
         self._claims.add_index("consumer", lambda c: [r.uid for r in c.status.reserved_for])
+        self._pods.add_index("claim", _claims_of)
         self._pods.add_index(
             "template",
             lambda p: [
@@ -269,6 +277,12 @@ class ClaimController(Controller):
         owner = claim_owner_pod(claim)
         if owner is not None:
             yield "pod", claim.metadata.namespace, owner[0]
+        if claim.status.allocation is not None:
+            reserved = {consumer.uid for consumer in claim.status.reserved_for}
+            for pod in self._pods.by_index("claim", f"{claim.metadata.namespace}/{claim.metadata.name}"):
+                # A pod that runs (or was bound by somebody else) keeps what it uses.
+                if pod.spec.node_name and pod.metadata.uid not in reserved:
+                    yield "pod", pod.metadata.namespace, pod.metadata.name
 
     def _keys_of_template(self, template: Template) -> Iterable[tuple[str, str, str]]:
         for pod in self._pods.by_index("template", f"{template.metadata.namespace}/{template.metadata.name}"):
@@ -333,7 +347,14 @@ class ClaimController(Controller):
             pod = await self._pod(namespace, *owner)
             # A pod that is gone altogether is the garbage collector's business; deleting here too does no harm.
             owner_gone = pod is None or is_pod_done(pod)
-        await self._context.carry_out(decide_claim(claim, pods, owner_gone=owner_gone))
+        for action in decide_claim(claim, pods, owner_gone=owner_gone):
+            (written,) = await self._context.carry_out([action])
+            if not isinstance(action, Patch) or action.subresource != "status" or written.status.allocation is not None:
+                continue
+            if FINALIZER in written.metadata.finalizers:
+                # At once and not in a later sync: a finalizer on a claim without allocation may as well be the
+                # scheduler's, which adds it before it allocates.
+                await self._context.carry_out([without_finalizer(written)])
 
     async def _pod(self, namespace: str, name: str, uid: str) -> Pod | None:
         """The pod of that uid, or None when it is certain that it is gone (the cache may lag behind the claim)."""

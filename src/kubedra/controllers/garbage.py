@@ -57,11 +57,14 @@ class OwnerState:
     foreground: bool = False
 
 
-def decide_dependent(kind: kinds.Kind[Any], meta: meta_v1.ObjectMeta, owners: Iterable[OwnerState]) -> list[Action]:
+def decide_dependent(
+    kind: kinds.Kind[Any], meta: meta_v1.ObjectMeta, owners: Iterable[OwnerState], *, has_dependents: bool = False
+) -> list[Action]:
     """What becomes of an object with owners: kept while one solid owner is there, else deleted.
 
     An owner in foreground deletion counts as waiting: with no solid owner the object is deleted in the foreground too
-    when it has the finalizer itself, in the background otherwise. With a solid owner the dead references are dropped.
+    when it has dependents or the finalizer itself, in the background otherwise. With a solid owner the dead references
+    are dropped.
     """
     states = list(owners)
     if not states or meta.deletion_timestamp:
@@ -79,7 +82,7 @@ def decide_dependent(kind: kinds.Kind[Any], meta: meta_v1.ObjectMeta, owners: It
         patch = {"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version, "ownerReferences": rest}}
         return [Patch(kind, meta.name, meta.namespace, patch)]
     waiting = any(s.exists for s in states)
-    policy = "Foreground" if waiting and FOREGROUND in meta.finalizers else "Background"
+    policy = "Foreground" if waiting and (has_dependents or FOREGROUND in meta.finalizers) else "Background"
     if ORPHAN in meta.finalizers:
         policy = "Orphan"
     return [
@@ -196,10 +199,11 @@ class GarbageCollector(Controller):
         if obj is None:
             return None
         meta: meta_v1.ObjectMeta = obj.metadata
-        actions = decide_owner(cache.kind, meta, self._dependents(meta.uid))
+        dependents = list(self._dependents(meta.uid))
+        actions = decide_owner(cache.kind, meta, dependents)
         if not actions:
             states = [await self._state(reference, meta) for reference in meta.owner_references]
-            actions = decide_dependent(cache.kind, meta, states)
+            actions = decide_dependent(cache.kind, meta, states, has_dependents=bool(dependents))
         await self._context.carry_out(actions)
         return None
 
@@ -210,7 +214,7 @@ class GarbageCollector(Controller):
         if known is None:
             return OwnerState(reference, exists=False)
         foreground = bool(known.deletion_timestamp) and FOREGROUND in known.finalizers
-        return OwnerState(reference, exists=True, foreground=foreground and bool(reference.block_owner_deletion))
+        return OwnerState(reference, exists=True, foreground=foreground)
 
     async def _ask(self, reference: meta_v1.OwnerReference, namespace: str) -> meta_v1.ObjectMeta | None:
         """Ask the server for an owner that the graph does not know; kinds that nobody serves count as there."""

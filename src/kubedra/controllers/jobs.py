@@ -14,7 +14,7 @@ from typing import Any
 from kubedra.api import batch_v1, codec, kinds
 from kubedra.base.clock import format_time, parse_time
 from kubedra.controllers import pods as podlib
-from kubedra.controllers.actions import Action, Delete, Patch
+from kubedra.controllers.actions import Action, Delete, Patch, Tell
 from kubedra.controllers.pods import Pod
 from kubedra.controllers.replica_sets import carry_out_creating
 from kubedra.controllers.shell import Context, Controller
@@ -47,7 +47,9 @@ def decide_job(job: Job, candidates: Iterable[Pod], now: datetime) -> JobDecisio
     meta = job.metadata
     mine = [p for p in candidates if (o := podlib.controller_of(p.metadata)) is not None and o.uid == meta.uid]
     if meta.deletion_timestamp:
-        return JobDecision([_untrack(p) for p in mine if TRACKING in p.metadata.finalizers])
+        alive = sum(podlib.is_active(p) for p in mine)
+        said = podlib.status_patch(kinds.JOB, meta, job.status, {"active": alive or None})
+        return JobDecision([*(_untrack(p) for p in mine if TRACKING in p.metadata.finalizers), *said])
     if finished(job):
         return _after_the_end(job, mine, now)
     uncounted = job.status.uncounted_terminated_pods
@@ -121,7 +123,12 @@ def decide_job(job: Job, candidates: Iterable[Pod], now: datetime) -> JobDecisio
         status["completionTime"] = completion
     if not conditions:
         del status["conditions"]
-    return JobDecision([*actions, *podlib.status_patch(kinds.JOB, meta, job.status, status)], again)
+    # 0 is a value of `ready`, unlike of the other numbers: -1 stands for "never said".
+    current = codec.to_tree(job.status) | {"ready": -1 if job.status.ready is None else job.status.ready}
+    patches = podlib.status_patch(kinds.JOB, meta, current, status)
+    if completion:
+        actions.append(Tell(job, kinds.JOB, "Normal", "Completed", "Job completed"))
+    return JobDecision([*actions, *patches], again)
 
 
 def _end(job: Job, succeeded: int, failed: int, active: int, now: datetime) -> tuple[str, str, str] | None:
