@@ -8,11 +8,11 @@ cache of tags.cncf.io/container-device-interface/pkg/cdi.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from kubedra.cdi.spec import ContainerEdits, InvalidSpec, Spec, parse_qualified_name, read_spec, write_spec
-from kubedra.wire.durable import remove_durably, write_durably
+from kubedra.wire.durable import remove_all_durably, remove_durably, write_all_durably
 
 
 class UnresolvedDevices(LookupError):
@@ -34,13 +34,20 @@ class SpecFolder:
 
     def write(self, name: str, spec: Spec) -> Path:
         """Write ``<name>.json`` durably and return its path; raises ``InvalidSpec``. Blocks on the disk."""
-        path = self.path / f"{name}.json"
-        write_durably(path, write_spec(spec), 0o644)
-        return path
+        self.write_all({name: spec})
+        return self.path / f"{name}.json"
+
+    def write_all(self, specs: Mapping[str, Spec]) -> None:
+        """Write several files at the price of few syncs; raises ``InvalidSpec`` before anything is written."""
+        write_all_durably({self.path / f"{name}.json": write_spec(spec) for name, spec in specs.items()}, 0o644)
 
     def remove(self, name: str) -> bool:
         """Remove ``<name>.json``; False when it was not there."""
         return remove_durably(self.path / f"{name}.json")
+
+    def remove_all(self, names: Iterable[str]) -> None:
+        """Remove those of the files that are there."""
+        remove_all_durably(self.path / f"{name}.json" for name in names)
 
     def names(self) -> set[str]:
         """Return the names of all spec files, broken ones too."""

@@ -8,7 +8,7 @@ Upstream counterpart: metadata.go of the kubelet plugin helper.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -60,20 +60,26 @@ class MetadataFiles:
         self._cdi = cdi
         self._published = published
 
-    def write(self, claim: ClaimRecord) -> Mapping[str, str]:
-        """Write the files of a claim and return the CDI id that mounts each, by main request."""
+    def write(self, claim: ClaimRecord) -> tuple[dict[str, Spec], dict[str, str]]:
+        """Write the files of a claim; return the CDI specs that mount them, by file name, and their ids by request."""
         by_request: dict[str, list[HeldDevice]] = {}
         for held in claim.devices:
             by_request.setdefault(held.allocated.main_request, []).append(held)
-        return {request: self._write(claim, request, devices) for request, devices in by_request.items()}
+        specs, ids = {}, {}
+        for request, devices in by_request.items():
+            path = self._write(claim, request, devices)
+            mount = Mount(str(path), self.container_path(claim, request), ("ro", "bind"))
+            name = f"{claim.uid}_{request}"
+            edits = ContainerEdits(mounts=(mount,))
+            specs[f"{self._driver}_metadata_{name}"] = Spec(f"{self._driver}/metadata", devices=(Device(name, edits),))
+            ids[request] = f"{self._driver}/metadata={name}"
+        return specs, ids
 
-    def remove(self, claim: ClaimRecord) -> None:
-        """Remove everything that was written for a claim, whatever its requests were."""
-        prefix = f"{self._driver}_metadata_{claim.uid}_"
-        for name in self._cdi.names():
-            if name.startswith(prefix):
-                self._cdi.remove(name)
+    def remove(self, claim: ClaimRecord) -> list[str]:
+        """Remove the files of a claim; return the names of its CDI files, whatever its requests were."""
         shutil.rmtree(self._claim_folder(claim), ignore_errors=True)
+        prefix = f"{self._driver}_metadata_{claim.uid}_"
+        return [name for name in self._cdi.names() if name.startswith(prefix)]
 
     def container_path(self, claim: ClaimRecord, request: str) -> str:
         """Return where a container finds the file."""
@@ -86,7 +92,7 @@ class MetadataFiles:
     def _claim_folder(self, claim: ClaimRecord) -> Path:
         return self._folder / f"{claim.namespace}_{claim.name}"
 
-    def _write(self, claim: ClaimRecord, request: str, devices: list[HeldDevice]) -> str:
+    def _write(self, claim: ClaimRecord, request: str, devices: list[HeldDevice]) -> Path:
         path = self._claim_folder(claim) / request / "metadata.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         # No fsync: the file is written anew whenever the claim is prepared, also after a reboot.
@@ -94,11 +100,7 @@ class MetadataFiles:
         temporary.write_bytes(msgspec.json.encode(self._content(claim, devices)) + b"\n")
         temporary.chmod(0o644)
         temporary.replace(path)
-        name = f"{claim.uid}_{request}"
-        mount = Mount(str(path), self.container_path(claim, request), ("ro", "bind"))
-        spec = Spec(f"{self._driver}/metadata", devices=(Device(name, ContainerEdits(mounts=(mount,))),))
-        self._cdi.write(f"{self._driver}_metadata_{claim.uid}_{request}", spec)
-        return f"{self._driver}/metadata={name}"
+        return path
 
     def _content(self, claim: ClaimRecord, devices: list[HeldDevice]) -> _DeviceMetadata:
         requests: dict[str, list[_DeviceEntry]] = {}

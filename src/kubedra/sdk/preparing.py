@@ -202,12 +202,16 @@ class ClaimPreparer:
             for index, held in enumerate(record.devices)
             if held.edits != ContainerEdits()
         )
+        specs, by_request = self._metadata.write(record) if self._metadata is not None else ({}, {})
+        if devices:
+            specs[self._cdi_name(record.uid)] = Spec(f"{self._driver.name}/claim", devices=devices)
         self._cdi.path.mkdir(parents=True, exist_ok=True)
-        if devices and not (record.state == "prepared" and self._cdi_name(record.uid) in self._cdi.names()):
-            self._cdi.write(self._cdi_name(record.uid), Spec(f"{self._driver.name}/claim", devices=devices))
-        if self._metadata is None:
+        if record.state == "prepared":
+            present = self._cdi.names()
+            specs = {name: spec for name, spec in specs.items() if name not in present}
+        self._cdi.write_all(specs)
+        if not by_request:
             return record
-        by_request = self._metadata.write(record)
         return msgspec.structs.replace(
             record,
             devices=tuple(
@@ -219,9 +223,10 @@ class ClaimPreparer:
         )
 
     def _remove_files(self, record: ClaimRecord) -> None:
-        self._cdi.remove(self._cdi_name(record.uid))
+        names = [self._cdi_name(record.uid)]
         if self._metadata is not None:
-            self._metadata.remove(record)
+            names += self._metadata.remove(record)
+        self._cdi.remove_all(names)
 
     # ---- unprepare ----
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 _SUFFIX = ".tmp"
@@ -16,22 +17,36 @@ _SUFFIX = ".tmp"
 
 def write_durably(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Replace ``path`` by ``data``: write, fsync, rename, fsync of the folder. Blocks on the disk."""
-    temporary = path.with_name(f".{path.name}{_SUFFIX}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+    write_all_durably({path: data}, mode)
+
+
+def write_all_durably(files: Mapping[Path, bytes], mode: int = 0o600) -> None:
+    """Replace several files; each is synced before any is renamed, and each folder once after that."""
+    temporary = {path: path.with_name(f".{path.name}{_SUFFIX}") for path in files}
+    try:
+        for path, data in files.items():
+            _write_synced(temporary[path], data, mode)
+    except BaseException:
+        for leftover in temporary.values():
+            with contextlib.suppress(OSError):
+                leftover.unlink()
+        raise
+    for path, written in temporary.items():
+        written.replace(path)
+    for folder in {path.parent for path in files}:
+        sync_folder(folder)
+
+
+def _write_synced(path: Path, data: bytes, mode: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
     try:
         view = memoryview(data)
         while view:
             view = view[os.write(descriptor, view) :]
         os.fchmod(descriptor, mode)
         os.fsync(descriptor)
-    except BaseException:
+    finally:
         os.close(descriptor)
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
-    os.close(descriptor)
-    temporary.replace(path)
-    sync_folder(path.parent)
 
 
 def remove_durably(path: Path) -> bool:
@@ -42,6 +57,17 @@ def remove_durably(path: Path) -> bool:
         return False
     sync_folder(path.parent)
     return True
+
+
+def remove_all_durably(paths: Iterable[Path]) -> None:
+    """Remove those files that are there and sync each folder once."""
+    folders = set()
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+            folders.add(path.parent)
+    for folder in folders:
+        sync_folder(folder)
 
 
 def sync_folder(folder: Path) -> None:

@@ -94,7 +94,7 @@ class SimulatedDriver:
         mine = nodes & self._settings.nodes if self._settings.nodes else nodes
         return SlicePublisher(
             self._client,
-            PublisherSettings(driver=driver),
+            PublisherSettings(driver=driver, parallel=32),
             self._owners,
             self._clock,
             # Another process may serve other nodes under the same name.
