@@ -121,12 +121,11 @@ class Checker:
         pools: dict[_Pool, PoolSlices] = {
             pool: tuple(self._slices.get(pool, {}).values()) for pool in _pools(allocation)
         }
-        everything = [tuple(slices.values()) for slices in self._slices.values()] if strict else []
         return check_claim(
             claim,
             allocation,
             pools=pools,
-            all_pools=everything,
+            all_pools=lambda: [tuple(slices.values()) for slices in self._slices.values()],
             classes=self._classes,
             rules=tuple(self._rules.values()),
             nodes=self._nodes,

@@ -26,6 +26,7 @@ from kubedra.api.resource_v1 import (
     ExactDeviceRequest,
     ResourceClaim,
     ResourceSlice,
+    ResourceSliceSpec,
 )
 from kubedra.base.node_selectors import matches_node_selector
 
@@ -78,7 +79,7 @@ def check_claim(
     allocation: AllocationResult,
     *,
     pools: Mapping[tuple[str, str], PoolSlices],
-    all_pools: Sequence[PoolSlices],
+    all_pools: Callable[[], Sequence[PoolSlices]],
     classes: Mapping[str, DeviceClass],
     rules: Sequence[DeviceTaintRule],
     nodes: Mapping[str, Node],
@@ -96,19 +97,26 @@ def check_claim(
     requests = _requests(claim)
     by_request: dict[str, list[DeviceRequestAllocationResult]] = {}
     devices: list[tuple[DeviceRequestAllocationResult, ResourceSlice, Device]] = []
+    current: dict[tuple[str, str], list[ResourceSlice]] = {}
+    published: dict[tuple[str, str], dict[str, tuple[ResourceSlice, Device]]] = {}
     for result in results:
         by_request.setdefault(result.request, []).append(result)
         if result.request not in requests:
             context.report("unknown-request", f"request {result.request}", "the claim has no such request")
             continue
-        pool = pools.get((result.driver, result.pool), ())
-        place = _device(seen_from(pool, nodes.get(node)), result.device)
+        key = (result.driver, result.pool)
+        if key not in current:
+            current[key] = seen_from(pools.get(key, ()), nodes.get(node))
+            published[key] = {
+                device.name: (slice_, device) for slice_ in reversed(current[key]) for device in slice_.spec.devices
+            }
+        place = published[key].get(result.device)
         if place is None:
             if strict:
                 context.report("device-unknown", _subject(result), "it is not in the newest slices of its pool")
             continue
         if strict:
-            problem = _pool_problem(seen_from(pool, nodes.get(node)))
+            problem = _pool_problem(current[key])
             if problem:
                 context.report("pool-unusable", _subject(result), problem)
         devices.append((result, *place))
@@ -131,14 +139,6 @@ def _requests(claim: ResourceClaim) -> dict[str, _Request]:
 
 def _subject(result: DeviceRequestAllocationResult) -> str:
     return f"request {result.request}, device {result.driver}/{result.pool}/{result.device}"
-
-
-def _device(slices: Sequence[ResourceSlice], name: str) -> tuple[ResourceSlice, Device] | None:
-    for slice_ in slices:
-        for device in slice_.spec.devices:
-            if device.name == name:
-                return slice_, device
-    return None
 
 
 def _pool_problem(current: Sequence[ResourceSlice]) -> str:
@@ -260,7 +260,7 @@ def _check_counts(
     context: _Context,
     requests: Mapping[str, _Request],
     by_request: Mapping[str, Sequence[DeviceRequestAllocationResult]],
-    all_pools: Sequence[PoolSlices],
+    all_pools: Callable[[], Sequence[PoolSlices]],
     node: Node | None,
 ) -> None:
     for name, results in by_request.items():
@@ -281,7 +281,7 @@ def _check_counts(
         chosen, got = requests[used[0]], len(by_request[used[0]])
         if chosen.allocation_mode == "All":
             if context.strict and node is not None:
-                _check_all(context, used[0], chosen, by_request[used[0]], all_pools, node)
+                _check_all(context, used[0], chosen, by_request[used[0]], all_pools(), node)
         elif got != (chosen.count or 0):
             context.report("wrong-count", f"request {used[0]}", f"{got} devices instead of {chosen.count or 0}")
 
@@ -399,9 +399,8 @@ def _check_node_selector(
 
     if node and node in nodes and not selects(nodes[node]):
         context.report("node-not-selected", "", f"node {node}")
-    if node and not context.strict:
+    if all(_pinned(selector, slice_, device) for _, slice_, device in devices):
         return
-    # When an allocation is made, one node is enough to look at unless the selector names none.
     for candidate in nodes.values():
         if not selects(candidate):
             continue
@@ -409,9 +408,27 @@ def _check_node_selector(
             if not _on_node(slice_, device, candidate):
                 context.report("node-selector-too-wide", _subject(result), f"node {candidate.metadata.name}")
                 return
-            if device.binds_to_node and node and candidate.metadata.name != node and device.binding_conditions:
-                context.report("node-selector-too-wide", _subject(result), "the device binds to its node")
-                return
+
+
+def _pinned(selector: NodeSelector | None, slice_: ResourceSlice, device: Device) -> bool:
+    """Whether a selector plainly selects no node beyond those that a device is for; False if that takes a look."""
+    spec = slice_.spec
+    where: ResourceSliceSpec | Device = device if spec.per_device_node_selection else spec
+    if where.all_nodes:
+        return True
+    if selector is None or len(selector.node_selector_terms) != 1:
+        return False
+    (term,) = selector.node_selector_terms
+    if where.node_name:
+        return any(
+            r.key == "metadata.name" and r.operator == "In" and tuple(r.values) == (where.node_name,)
+            for r in term.match_fields
+        )
+    terms = where.node_selector.node_selector_terms if where.node_selector is not None else ()
+    return len(terms) == 1 and all(
+        r in term.match_expressions or r in term.match_fields
+        for r in (*terms[0].match_expressions, *terms[0].match_fields)
+    )
 
 
 def _on_node(slice_: ResourceSlice, device: Device, node: Node) -> bool:

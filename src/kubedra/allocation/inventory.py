@@ -146,6 +146,7 @@ class Inventory:
             entry = self._nodes.pop(name, None)
             if entry is not None:
                 self._numbers &= ~(1 << entry.number)
+                self._changed(name)
             return
         name = new.metadata.name
         entry = self._nodes.get(name)
@@ -153,6 +154,7 @@ class Inventory:
             self._nodes[name] = _NodeEntry(name, new.metadata.labels, len(self._names))
             self._numbers |= 1 << len(self._names)
             self._names.append(name)
+            self._changed(name)
         elif entry.labels != new.metadata.labels:
             entry.labels = new.metadata.labels
             entry.view = None
