@@ -62,6 +62,8 @@ class Waterfall:
     # Selectors that fail: (node, device) of some.
     failing: list[tuple[str, str]] = field(default_factory=list)
     untolerated: dict[str, int] = field(default_factory=dict)
+    # What is left on each node after the steps of NODE_STEPS and then each constraint.
+    nodes: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     def stopped_by(self) -> Step | None:
         """The first step that takes the count below the need, or None if a node has enough to the end.
@@ -161,7 +163,8 @@ def _selector_steps(fall: Waterfall, alternative: Alternative, current: Sequence
         fall.steps.append(Step("class" if place < selection.classes else "selector", text, left, left))
 
 
-_STAGES = ("reachable", "usable", "tolerated", "size", "free", "room")
+# The steps that are counted node by node, in the order of ``Waterfall.nodes``.
+NODE_STEPS = ("reachable", "usable", "tolerated", "size", "free", "room")
 
 
 def _node_steps(
@@ -173,7 +176,7 @@ def _node_steps(
     views: Sequence[NodeView],
 ) -> None:
     features = inventory.features
-    steps = [Step(code) for code in _STAGES]
+    steps = [Step(code) for code in NODE_STEPS]
     constraints = [claim.constraints[index] for index in alternative.constraints]
     groups = [Step("constraint", f"{_kind(c.distinct)} {c.attribute}") for c in constraints]
     holders: dict[str, int] = {}
@@ -202,6 +205,8 @@ def _node_steps(
             best = _best_group(last, constraint.attribute, constraint.distinct, features)
             if best > step.best:
                 step.count, step.best, step.node = best, best, view.name
+            here_counts.append(best)
+        fall.nodes[view.name] = tuple(here_counts)
     _count_once(steps, seen, reached)
     fall.steps.append(steps[0])
     for before, step in pairwise(steps):

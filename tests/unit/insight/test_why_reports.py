@@ -1,0 +1,103 @@
+"""Public reports that ``why`` exists for: a person who knows nothing of DRA must be able to act on the text."""
+
+from __future__ import annotations
+
+from tests.unit.insight.clusters import ask, claim, device, held, pod, request, slice_of, snapshot
+
+
+def test_a_runtime_error_names_device_selector_and_key_and_offers_the_guarded_form() -> None:
+    # C30
+    answer, text = ask(
+        snapshot(
+            slice_of("n1", [device("a", {"healthy": True})]),
+            slice_of("n2", [device("b", {})]),
+            slice_of("n3", [device("c", {"healthy": True})]),
+            claim("x", request("r", 'device.attributes["d.example"].healthy')),
+            pod("p", "x"),
+        )
+    )
+    assert answer.exit_code == 3
+    assert answer.reasons[0].code == "selector-fails"
+    assert "selector #0 on device d.example/n2/b" in text
+    assert "no such key: healthy" in text
+    assert "1 of 3 devices lacks d.example/healthy" in text
+    guarded = 'device.attributes["d.example"].?healthy.orValue(false)'
+    assert guarded in [remedy.change for remedy in answer.remedies]
+
+
+def test_a_typo_is_named_with_the_attribute_that_was_meant() -> None:
+    # C32
+    selector = 'has(device.attributes["d.example"].modle) && device.attributes["d.example"].modle == "A"'
+    answer, text = ask(
+        snapshot(
+            slice_of("n1", [device("a", {"model": "A"}), device("b", {"model": "B"})]),
+            claim("x", request("r", selector)),
+            pod("p", "x"),
+        )
+    )
+    assert answer.reasons[0].code == "selector-matches-too-few"
+    assert "the attribute 'modle' exists on 0 of 2 devices (nearest: the attribute model)" in text
+    assert answer.remedies[0].code == "correct-name"
+    assert answer.remedies[0].change == selector.replace("modle", "model")
+
+
+def test_too_few_matches_reads_differently_from_too_few_free_ones() -> None:
+    # C37
+    selector = 'device.attributes["d.example"].model == "A"'
+    wanted = claim("x", request("r", selector, count=2))
+    one = slice_of("n1", [device("a", {"model": "A"}), device("b", {"model": "B"})])
+    two = slice_of("n1", [device("a", {"model": "A"}), device("b", {"model": "A"})])
+    _, few = ask(snapshot(one, wanted, pod("p", "x")))
+    answer, taken = ask(snapshot(two, wanted, held("y", "b", pods=["q"]), pod("q", "y", node_name="n1"), pod("p", "x")))
+    assert "1 of 2 devices match the selector" in few
+    assert "2 requested" in few
+    assert "2 devices match, 1 of them is free" in taken
+    assert "pod default/q (claim y, for 3h)" in taken
+    assert answer.reasons[0].code == "in-use"
+
+
+def test_half_of_a_new_generation_is_told() -> None:
+    # C38
+    slices = (
+        slice_of("n1", ["a"], name="s1", generation=1, count=1),
+        slice_of("n1", ["b"], name="s2", generation=2, count=2),
+    )
+    answer, text = ask(snapshot(*slices, claim("x", request("r", count=2)), pod("p", "x")))
+    assert answer.reasons[0].code == "pool-incomplete"
+    assert "n1 incomplete (1/2 slices, generation 2)" in text
+    everything = claim("x", request("r", allocationMode="All"))
+    _, text = ask(snapshot(*slices, everything, pod("p", "x")))
+    assert "currently being updated" in text
+
+
+def test_an_incomplete_pool_is_told_for_one_device_too() -> None:
+    # C39
+    answer, text = ask(
+        snapshot(
+            slice_of("n1", ["a"], name="s1", generation=1, count=1),
+            slice_of("n1", ["b"], name="s2", generation=2, count=2),
+            claim("x", request("r")),
+            pod("p", "x"),
+        )
+    )
+    assert answer.reasons[0].code == "pool-incomplete"
+    assert "pool n1 incomplete (1/2 slices, generation 2)" in text
+
+
+def test_a_shared_claim_that_is_full_says_so() -> None:
+    # C75
+    users = [f"q{number}" for number in range(256)]
+    answer, text = ask(snapshot(slice_of("n1", ["a"]), held("x", "a", pods=users), pod("p", "x")))
+    assert answer.reasons[0].code == "claim-full"
+    assert "256 consumers" in text
+    assert "ResourceClaimTemplate" in text
+
+
+def test_a_pod_that_bypassed_the_scheduler_is_told_so() -> None:
+    # C76
+    answer, text = ask(snapshot(slice_of("n1", ["a"]), claim("x", request("r")), pod("p", "x", node_name="n1")))
+    assert answer.exit_code == 3
+    assert answer.reasons[0].code == "scheduler-bypassed"
+    assert "scheduler bypassed" in text
+    assert "not allowed to use" in text
+    assert "create the pod without spec.nodeName" in text
