@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -79,8 +80,13 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Remove half-written files that a process left when it was killed."""
+def remove_leftovers(folder: Path, older_than: float = 60.0) -> None:
+    """Remove half-written files that a process left when it was killed.
+
+    Files younger than ``older_than`` seconds stay: agent and drivers share folders, and one of them may be writing.
+    """
+    limit = time.time() - older_than
     for entry in folder.glob(f".*{_SUFFIX}"):
         with contextlib.suppress(FileNotFoundError):
-            entry.unlink()
+            if entry.stat().st_mtime < limit:
+                entry.unlink()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -130,5 +131,7 @@ def test_durable_writes_replace_whole_files_and_leave_nothing_half(tmp_path: Pat
     write_durably(path, b"two", 0o644)
     assert path.read_bytes() == b"two" and path.stat().st_mode & 0o777 == 0o644
     (tmp_path / ".g.json.tmp").write_bytes(b"half")
+    os.utime(tmp_path / ".g.json.tmp", (1, 1))
+    (tmp_path / ".h.json.tmp").write_bytes(b"being written")
     remove_leftovers(tmp_path)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["f.json"]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [".h.json.tmp", "f.json"]
