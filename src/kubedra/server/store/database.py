@@ -40,6 +40,7 @@ class Compaction:
 def open_database(path: Path) -> sqlite3.Connection:
     """Opens or makes the file; refuses files of other programs and of newer releases."""
     fresh = not path.exists()
+    connection: sqlite3.Connection | None = None
     try:
         # Autocommit mode: transactions are opened and ended by hand, in the writer only.
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -53,16 +54,20 @@ def open_database(path: Path) -> sqlite3.Connection:
                 f"BEGIN; PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={SCHEMA_VERSION};{_SCHEMA} COMMIT;"
             )
         elif application != APPLICATION_ID:
-            connection.close()
             raise ForeignFolder(f"{path} is a database of another program; choose another data folder")
         elif version > SCHEMA_VERSION:
-            connection.close()
             raise ForeignFolder(f"{path} was written by a newer kubedra (format {version}); use that release")
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA wal_autocheckpoint=4000")
         connection.execute("PRAGMA journal_size_limit=67108864")
+    except ForeignFolder:
+        if connection is not None:
+            connection.close()
+        raise
     except sqlite3.DatabaseError as error:
+        if connection is not None:
+            connection.close()
         if "not a database" in str(error):
             raise ForeignFolder(f"{path} is not a database of kubedra; choose another data folder") from error
         raise StoreUnavailable(f"{path} can't be opened: {error}") from error

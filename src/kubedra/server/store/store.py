@@ -55,6 +55,7 @@ class Store:
         """Claims the folder, loads the current state and recent history, starts the writer; needs a running loop."""
         self._loop = asyncio.get_running_loop()
         self._folder.claim()
+        connection = None
         try:
             connection = open_database(self._folder.database)
             floors = load_floors(connection)
@@ -69,6 +70,8 @@ class Store:
                 self._bucket(resource).evict_through(floor)
                 self.revision = max(self.revision, floor)
         except BaseException:
+            if connection is not None:
+                connection.close()
             self._folder.release()
             raise
         # Revision 0 means "any" on the wire and 1 is never an object's, as in etcd.
