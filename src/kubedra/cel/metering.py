@@ -22,7 +22,7 @@ from kubedra.cel.errors import CostLimitError, EvaluationError
 from kubedra.cel.fused import Frame, is_member, iterate
 from kubedra.cel.library import operators
 from kubedra.cel.library.operators import overload_error
-from kubedra.cel.pricing import LIST_COST, MAP_COST, price_of
+from kubedra.cel.pricing import LIST_COST, MAP_COST, price_of, unit_price
 from kubedra.cel.program import Constants, Layout, Membership, instantiation_error
 from kubedra.cel.values import NONE, Optional, Value
 
@@ -68,13 +68,17 @@ class _Planner:
     # Attributes
 
     def _watched(self, node: Node, attribute: Attribute) -> Step:
+        if isinstance(node, Ident):
+            return _charged(attribute.root)
         resolve = attribute.resolve
         free = isinstance(attribute, Conditional) or (isinstance(node, Select) and node.test_only)
 
         def run(frame: Frame, meter: Meter) -> Value:
             value = resolve(frame, meter)
             if not free:
-                meter.charge(1)
+                meter.cost += 1
+                if meter.cost > meter.limit:
+                    raise CostLimitError
             return value
 
         return run
@@ -157,7 +161,7 @@ class _Planner:
         environment = self._environment
         price = price_of(name, overload, dict(environment.costs), dict(environment.overload_costs))
         if name == "@not_strictly_false":
-            return _lenient(operands[0], price)
+            return _lenient(operands[0])
         return _strict(self._function(node), operands, price, self._stops_early(node))
 
     def _function(self, node: Call) -> Callable[..., Value]:
@@ -379,12 +383,25 @@ def _fill(entries: list[tuple[Step, Step, bool]], frame: Frame, meter: Meter) ->
     return result
 
 
-def _lenient(operand: Step, price: Callable[[list[Value], Value], int]) -> Step:
+def _lenient(operand: Step) -> Step:
     def run(frame: Frame, meter: Meter) -> Value:
         value = operand(frame, meter)
         result = value is not False
-        meter.charge(price([value], result))
+        meter.cost += 1
+        if meter.cost > meter.limit:
+            raise CostLimitError
         return result
+
+    return run
+
+
+def _charged(read: Step) -> Step:
+    def run(frame: Frame, meter: Meter) -> Value:
+        value = read(frame, meter)
+        meter.cost += 1
+        if meter.cost > meter.limit:
+            raise CostLimitError
+        return value
 
     return run
 
@@ -396,6 +413,8 @@ def _strict(
     stops_early: bool,
 ) -> Step:
     count = len(operands)
+    if count == 2 and not stops_early and price is unit_price:
+        return _binary(function, operands[0], operands[1])
 
     def run(frame: Frame, meter: Meter) -> Value:
         args: list[Value] = []
@@ -421,6 +440,32 @@ def _strict(
                 result = EvaluationError("value is nested too deeply")
         if len(args) == count:
             meter.charge(price(args, result))
+        return result
+
+    return run
+
+
+def _binary(function: Callable[..., Value], one: Step, two: Step) -> Step:
+    """What most steps of a loop are: two operands, the price of one."""
+
+    def run(frame: Frame, meter: Meter) -> Value:
+        left = one(frame, meter)
+        right = two(frame, meter)
+        result: Value
+        if isinstance(left, EvaluationError):
+            result = left
+        elif isinstance(right, EvaluationError):
+            result = right
+        else:
+            try:
+                result = function(left, right)
+            except CostLimitError:
+                raise
+            except EvaluationError as error:
+                result = error
+        meter.cost += 1
+        if meter.cost > meter.limit:
+            raise CostLimitError
         return result
 
     return run

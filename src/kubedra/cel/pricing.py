@@ -187,12 +187,19 @@ _STANDARD: Final[dict[str, Callable[[str, list[Value], Value], int]]] = {
 }
 
 
+def unit_price(args: list[Value], result: Value) -> int:
+    """The price of most calls, whatever their arguments."""
+    return 1
+
+
 def price_of(
     function: str, overload: str, costs: dict[str, ActualCost], overload_costs: dict[str, ActualCost]
 ) -> Callable[[list[Value], Value], int]:
     """The price of one call site."""
     standard = _STANDARD.get(overload, _one)
     special = overload_costs.get(overload) or costs.get(function)
+    if standard is _one and special in (None, _one):
+        return unit_price
 
     def price(args: list[Value], result: Value) -> int:
         if special is not None:

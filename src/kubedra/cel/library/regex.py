@@ -23,6 +23,8 @@ _MAX_PATTERN: Final = 20_000
 _OPTIONS: Final = re2.Options()
 _OPTIONS.log_errors = False
 _OPTIONS.max_mem = 8 << 20
+# Only the whole match is ever asked for.
+_OPTIONS.never_capture = True
 # RE2 names the fault first; Go's wording differs in few words.
 _WORDS: Final = {
     "missing ]": "missing closing ]",
@@ -43,13 +45,35 @@ class PatternError(ValueError):
     """The pattern is no RE2 expression; the message is Go's."""
 
 
+class Pattern:
+    """A compiled pattern that searches UTF-8 bytes."""
+
+    __slots__ = ("_native", "_public")
+
+    def __init__(self, compiled: Any) -> None:
+        self._public = compiled
+        # The wrapper maps every offset back to characters, which takes longer than matching; nobody here needs it.
+        native = getattr(compiled, "_regexp", None)
+        anchors = getattr(re2, "_Anchor", None)
+        self._native: Any = None if native is None or anchors is None else (native.Match, anchors.UNANCHORED)
+
+    def span(self, data: bytes, start: int = 0) -> tuple[int, int]:
+        """First match at or behind ``start``; (-1, -1) if there is none."""
+        if self._native is not None:
+            match, unanchored = self._native
+            first: tuple[int, int] = match(unanchored, data, start, len(data))[0]
+            return first
+        found = self._public.search(data, start)
+        return (-1, -1) if found is None else found.span()
+
+
 @lru_cache(maxsize=1024)
-def compile_pattern(pattern: str) -> Any:
+def compile_pattern(pattern: str) -> Pattern:
     """A compiled pattern; raises PatternError."""
     if len(pattern) > _MAX_PATTERN:
         raise PatternError("error parsing regexp: expression too large")
     try:
-        return re2.compile(pattern, options=_OPTIONS)
+        return Pattern(re2.compile(pattern, options=_OPTIONS))
     except re2.error as error:
         raise PatternError(f"error parsing regexp: {_reason(error)}") from None
     except UnicodeEncodeError:
@@ -65,7 +89,7 @@ def _reason(error: Exception) -> str:
     return f"{reason}: `{rest}`" if separator else reason
 
 
-def _compiled(pattern: Value, prefix: str) -> Any:
+def _compiled(pattern: Value, prefix: str) -> Pattern:
     if pattern.__class__ is not str:
         raise overload_error()
     try:
@@ -74,43 +98,51 @@ def _compiled(pattern: Value, prefix: str) -> Any:
         raise EvaluationError(f"{prefix}{error}") from None
 
 
-def _text(value: Value, name: str = "") -> str:
+def _bytes(value: Value, name: str = "") -> bytes:
     if value.__class__ is not str:
         raise overload_error(name)
-    return str(value)
+    text: str = value
+    return text.encode("utf-8", "replace")
 
 
 def matches(value: Value, pattern: Value) -> bool:
     """``text.matches(pattern)``: anywhere in the text."""
-    text = _text(value, "matches")
-    return _compiled(pattern, "").search(text) is not None
+    data = _bytes(value, "matches")
+    return _compiled(pattern, "").span(data)[0] >= 0
 
 
 def find(value: Value, pattern: Value) -> str:
     """``text.find(pattern)``: the first match or the empty string."""
-    text = _text(value)
-    found = _compiled(pattern, "Illegal regex: ").search(text)
-    return str(found.group(0)) if found is not None else ""
+    data = _bytes(value)
+    start, end = _compiled(pattern, "Illegal regex: ").span(data)
+    return data[start:end].decode("utf-8", "replace") if start >= 0 else ""
 
 
 def find_all(value: Value, pattern: Value, limit: Value = -1) -> list[str]:
     """``text.findAll(pattern, limit)``."""
-    text = _text(value)
+    data = _bytes(value)
     compiled = _compiled(pattern, "Illegal regex: ")
     if limit.__class__ is not int:
         raise overload_error()
     found: list[str] = []
-    last = -1
-    for match in compiled.finditer(text):
-        if 0 <= limit <= len(found):
+    position, last = 0, -1
+    while position <= len(data) and not 0 <= limit <= len(found):
+        start, end = compiled.span(data, position)
+        if start < 0:
             break
-        start, end = match.span()
         # As Go: no empty match right behind the match before.
-        if start == end == last:
-            continue
-        found.append(match.group(0))
-        last = end
+        if start != end or start != last:
+            found.append(data[start:end].decode("utf-8", "replace"))
+            last = end
+        position = end if end > position else _next_character(data, end)
     return found
+
+
+def _next_character(data: bytes, position: int) -> int:
+    position += 1
+    while position < len(data) and data[position] & 0xC0 == 0x80:
+        position += 1
+    return position
 
 
 LIBRARY: Final = Library(
