@@ -117,7 +117,7 @@ def daemon_set(tree: Tree, context: Context) -> list[FieldError]:
 def stateful_set(tree: Tree, context: Context) -> list[FieldError]:
     """Check a StatefulSet."""
     spec = tree.get("spec") or {}
-    errors = _validate_pods(spec, "statefulset", "StatefulSet")
+    errors = _validate_pods(_with_claimed_volumes(spec), "statefulset", "StatefulSet")
     policy = spec.get("podManagementPolicy")
     errors.extend(one_of(policy, ("OrderedReady", "Parallel"), "spec.podManagementPolicy"))
     strategy = spec.get("updateStrategy") or {}
@@ -142,6 +142,19 @@ def stateful_set(tree: Tree, context: Context) -> list[FieldError]:
         errors.extend(not_negative(spec.get(name), f"spec.{name}"))
     errors.extend(not_negative((spec.get("ordinals") or {}).get("start"), "spec.ordinals.start"))
     return errors
+
+
+def _with_claimed_volumes(spec: Tree) -> Tree:
+    """Add to the template the volumes that every pod gets from its claims, so that containers can mount them."""
+    claims = spec.get("volumeClaimTemplates")
+    if not claims:
+        return spec
+    names = [(claim.get("metadata") or {}).get("name") or "" for claim in claims]
+    template = spec.get("template") or {}
+    pod = template.get("spec") or {}
+    kept = [volume for volume in pod.get("volumes") or () if volume.get("name") not in names]
+    added = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
+    return {**spec, "template": {**template, "spec": {**pod, "volumes": [*kept, *added]}}}
 
 
 def with_fixed_selector(create: Callable[[Tree, Context], list[FieldError]]) -> Callable[..., list[FieldError]]:

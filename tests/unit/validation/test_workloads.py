@@ -80,6 +80,16 @@ def test_stateful_sets_keep_their_service() -> None:
     assert update(kinds.STATEFUL_SET, new, old) == {"Forbidden spec"}
 
 
+def test_stateful_sets_mount_what_their_claims_become() -> None:
+    template = copy.deepcopy(TEMPLATE)
+    template["spec"]["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]  # type: ignore[index]
+    claims = [{"metadata": {"name": "data"}, "spec": {}}]
+    tree = workload(kinds.STATEFUL_SET, template=template, volumeClaimTemplates=claims)
+    assert create(kinds.STATEFUL_SET, tree) == set()
+    tree["spec"]["volumeClaimTemplates"] = []
+    assert create(kinds.STATEFUL_SET, tree) == {"NotFound spec.template.spec.containers[0].volumeMounts[0].name"}
+
+
 def job(**spec: Any) -> dict[str, Any]:
     template = copy.deepcopy(TEMPLATE)
     template["spec"]["restartPolicy"] = spec.pop("restartPolicy", "Never")  # type: ignore[index]
