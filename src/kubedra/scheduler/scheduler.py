@@ -33,7 +33,7 @@ from kubedra.client.clock import RealClock
 from kubedra.client.events import EventRecorder
 from kubedra.client.protocol import Client
 from kubedra.client.watch_cache import WatchCache
-from kubedra.scheduler import conditions, sentences
+from kubedra.scheduler import conditions
 from kubedra.scheduler.audit import audit
 from kubedra.scheduler.binding import Binder, PodGone
 from kubedra.scheduler.claims import ClaimStore
@@ -45,6 +45,7 @@ from kubedra.scheduler.intake import Intake
 from kubedra.scheduler.metrics import SchedulerMetrics
 from kubedra.scheduler.pods import PodInfo
 from kubedra.scheduler.queue import Place, QueuedPod, SchedulingQueue
+from kubedra.scheduler.sentences import Sentences
 from kubedra.scheduler.settings import SchedulerSettings
 from kubedra.scheduler.view import ClusterView
 from kubedra.scheduler.writing import WriteError, Writer
@@ -90,6 +91,7 @@ class Scheduler:
         self.queue = SchedulingQueue(self._gate, self.settings.queue)
         self.intake = Intake(self.view, self.dra, self.queue, self.settings.scheduler_name)
         self.metrics = SchedulerMetrics(self.settings.scheduler_name)
+        self._sentences = Sentences(self.dra)
         self._cycle = Cycle(self.view, self.dra, exhaustive_nodes=self.settings.exhaustive_nodes)
         self._recorder = EventRecorder(client, self.settings.scheduler_name, clock=self._clock)
         self._writer = Writer(client, lambda namespace, name: self.store.get((namespace, name)))
@@ -272,17 +274,29 @@ class Scheduler:
         if isinstance(verdict, Placed):
             self._spawn(self._bind(entry, pod, verdict, started))
         elif isinstance(verdict, NoPlace):
-            self._no_place(entry, verdict, started)
+            await self._no_place(entry, verdict, started)
         else:
             self._error(entry, verdict.message, started, verdict.ours)
 
-    def _no_place(self, entry: QueuedPod, verdict: NoPlace, started: float) -> None:
+    async def _no_place(self, entry: QueuedPod, verdict: NoPlace, started: float) -> None:
         self.queue.failed(entry, verdict.plugins, self._now())
         self.metrics.attempt("unschedulable", self._now() - started)
         if verdict.rescue is not None:
             self._spawn(self._rescue(verdict))
-        sentence = sentences.sentence(verdict, self.dra, self.view)
+        sentence = self._sentences.quick(verdict, self._now())
+        if sentence is None:
+            sentence = await self._slow_sentence(verdict)
         self._say(entry.pod, conditions.UNSCHEDULABLE, verdict.message, sentence)
+
+    async def _slow_sentence(self, verdict: NoPlace) -> str:
+        """On a large cluster the explanation takes its time: in a thread, while events wait."""
+        if len(verdict.rejections) <= self.settings.exhaustive_nodes:
+            return self._sentences.slow(verdict, self._now())
+        self._busy = True
+        try:
+            return await asyncio.to_thread(self._sentences.slow, verdict, self._now())
+        finally:
+            self._busy = False
 
     def _error(
         self, entry: QueuedPod, message: str, started: float, ours: str = "", nominated: str | None = None
