@@ -83,16 +83,6 @@ _ALWAYS_STRUCT: dict[str, tuple[str, ...]] = {
 
 # Members that are printed as null when there is nothing.
 _ALWAYS_NULL: dict[str, tuple[str, ...]] = {
-    "apps.v1.DeploymentCondition": ("lastTransitionTime", "lastUpdateTime"),
-    "apps.v1.DaemonSetCondition": ("lastTransitionTime",),
-    "apps.v1.ReplicaSetCondition": ("lastTransitionTime",),
-    "apps.v1.StatefulSetCondition": ("lastTransitionTime",),
-    "batch.v1.JobCondition": ("lastProbeTime", "lastTransitionTime"),
-    "core.v1.Event": ("eventTime", "firstTimestamp", "lastTimestamp"),
-    "core.v1.NodeCondition": ("lastHeartbeatTime", "lastTransitionTime"),
-    "core.v1.PersistentVolumeClaimCondition": ("lastProbeTime", "lastTransitionTime"),
-    "core.v1.PodCondition": ("lastProbeTime", "lastTransitionTime"),
-    "core.v1.ReplicationControllerCondition": ("lastTransitionTime",),
     "rbac.v1.ClusterRole": ("rules",),
     "rbac.v1.Role": ("rules",),
     "resource.AllocatedDeviceStatus": ("conditions",),

@@ -173,12 +173,12 @@ def check(tree: Tree, kind: Kind[Any], mode: str, warnings: list[str], body: byt
                 f'for version "{api_version}" in scheme "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"'
             )
         claimed = known
-    findings = Findings()
+    findings = Findings(counting=bool(body) and mode != "Ignore")
     try:
         walk(tree, plan(claimed.definition), findings)
     except TypeMismatch as error:
         raise bad_request(f'{name} in version "{version}" cannot be handled as a {kind.kind}: {error}') from error
-    if body and mode != "Ignore" and findings.keys != len(_KEY.findall(body)):
+    if findings.counting and findings.keys != len(_KEY.findall(body)):
         findings = _with_duplicates(body, claimed) or findings
     if findings.strict:
         report(findings.strict, mode, warnings, f'{name} in version "{version}" cannot be handled as a {kind.kind}')

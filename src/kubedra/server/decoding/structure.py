@@ -56,14 +56,14 @@ class Plan:
 
 
 class Findings:
-    """What the walk saw: strict faults in document order, how many keys there were, whether anything was empty."""
+    """What the walk saw: strict faults in document order, and how many keys there were if they are to be counted."""
 
-    __slots__ = ("empties", "keys", "strict")
+    __slots__ = ("counting", "keys", "strict")
 
-    def __init__(self) -> None:
+    def __init__(self, *, counting: bool = False) -> None:
         self.strict: list[str] = []
+        self.counting = counting
         self.keys = 0
-        self.empties = 0
 
 
 @cache
@@ -103,7 +103,8 @@ def _struct(tree: dict[str, Any], at: Plan, findings: Findings, path: Path) -> N
         step = fields.get(name)
         if step is None:
             findings.strict.append(f'unknown field "{text((path, name))}"')
-            findings.keys += count_keys(value)
+            if findings.counting:
+                findings.keys += count_keys(value)
             dropped.append(name)
             continue
         if value is None:
@@ -162,15 +163,13 @@ def _value(
             raise _mismatch(value, at, path[0], name, field)
     elif code in (TIME, MICRO_TIME):
         return _time(value, code, at, path, name, field)
-    else:
+    elif findings.counting:
         findings.keys += count_keys(value)
     return value
 
 
 def _array(values: list[Any], item: Any, findings: Findings, path: Path, at: Plan, name: str) -> None:
     code, argument, field = item
-    if not values:
-        findings.empties += 1
     if code == STRING:
         for index, value in enumerate(values):
             if value.__class__ is not str:
@@ -195,8 +194,6 @@ def _array(values: list[Any], item: Any, findings: Findings, path: Path, at: Pla
 def _map(values: dict[str, Any], item: Any, findings: Findings, path: Path, at: Plan, name: str) -> None:
     code, argument, field = item
     findings.keys += len(values)
-    if not values:
-        findings.empties += 1
     if values.__class__ is Duplicates:
         for key in values.twice:
             findings.strict.append(f'duplicate field "{text((path, key))}"')

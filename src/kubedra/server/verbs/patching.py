@@ -84,8 +84,10 @@ def begin(call: Call, kind: str, body: Any) -> Record | asyncio.Future[Record]:
     if live is None:
         raise errors.not_found(call.served.kind, call.name)
     served = call.served
+    clean = kind == "merge" and _clean(call, body)
     patched = compute(kind, served.from_storage(live.tree()), body, served.kind.definition)
-    patched = checked(call, patched)
+    if not clean:
+        patched = checked(call, patched)
     check_name(call, patched.setdefault("metadata", {}))
     apply_defaults(served.kind, patched, call.state.now())
     return replace(call, live, served.to_storage(owned(call, live, patched)))
@@ -109,6 +111,36 @@ def compute(kind: str, tree: Tree, body: Any, definition: str) -> Any:
     if kind == "merge":
         return merge_patch(tree, body)
     return strategic_merge(tree, body, schema.definition(definition))
+
+
+def _clean(call: Call, body: Tree) -> bool:
+    """Whether a merge patch fits the schema by itself; then what it makes of a valid object does, too.
+
+    The values of the patch get their canonical form here; its nulls (deletions) are kept by working on a copy.
+    """
+    if body.get("kind", call.served.kind.kind) != call.served.kind.kind or "apiVersion" in body:
+        return False
+    findings = Findings()
+    try:
+        fitted = msgspec.json.decode(msgspec.json.encode(body))
+        walk(fitted, call.served.plan, findings)
+    except TypeMismatch:
+        return False
+    if findings.strict:
+        return False
+    _take_over(body, fitted)
+    return True
+
+
+def _take_over(body: Tree, fitted: Tree) -> None:
+    for name, value in fitted.items():
+        given = body[name]
+        if given is None:
+            continue  # a deletion
+        if isinstance(value, dict) and isinstance(given, dict):
+            _take_over(given, value)
+        elif given is not value:
+            body[name] = value
 
 
 def checked(call: Call, tree: Any) -> Tree:
