@@ -14,6 +14,7 @@ from kubedra.validation import (
     job,
     node,
     pod,
+    pod_group,
     pod_update,
     policy_kinds,
     pool_status_request,
@@ -97,6 +98,9 @@ _TABLE: dict[tuple[str, str], Rules] = {
         policy_kinds.disruption_budget,
         policy_kinds.disruption_budget_update,
         {"status": policy_kinds.disruption_budget_status},
+    ),
+    ("scheduling.k8s.io", "PodGroup"): Rules(
+        pod_group.validate, pod_group.validate_update, {"status": pod_group.validate_status_update}
     ),
     ("scheduling.k8s.io", "PriorityClass"): Rules(policy_kinds.priority_class, policy_kinds.priority_class_update),
     (_RBAC, "ClusterRole"): Rules(policy_kinds.cluster_role, policy_kinds.cluster_role_update),

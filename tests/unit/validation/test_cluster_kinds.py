@@ -111,3 +111,32 @@ def test_phase_of_a_namespace_follows_its_deletion() -> None:
     for tree in (old, new):
         tree["metadata"]["deletionTimestamp"] = "2020-01-01T00:00:00Z"
     assert update(kinds.NAMESPACE, new, old, "status") == set()
+
+
+BASIC = {"schedulingPolicy": {"basic": {}}}
+CLAIM = {"name": "a", "resourceClaimTemplateName": "t"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "faults"),
+    [
+        (BASIC, set()),
+        ({}, {"Invalid spec.schedulingPolicy"}),
+        ({"schedulingPolicy": {"gang": {"minCount": 0}}}, {"Invalid spec.schedulingPolicy.gang.minCount"}),
+        ({**BASIC, "resourceClaims": [CLAIM, CLAIM]}, {"Duplicate spec.resourceClaims[1].name"}),
+        ({**BASIC, "resourceClaims": [CLAIM] * 5}, {"TooMany spec.resourceClaims"}),
+    ],
+)
+def test_pod_groups(spec: dict[str, Any], faults: set[str]) -> None:
+    assert create(kinds.POD_GROUP, named("PodGroup", spec=spec)) == faults
+
+
+def test_claims_of_a_group_are_fixed() -> None:
+    old = named("PodGroup", spec={**BASIC, "resourceClaims": [CLAIM]})
+    assert update(kinds.POD_GROUP, named("PodGroup", spec=BASIC), old) == {"Invalid spec.resourceClaims"}
+    status = {"resourceClaimStatuses": [{"name": "a", "resourceClaimName": "x"}]}
+    assert update(kinds.POD_GROUP, {**old, "status": status}, old, "status") == set()
+    status = {"resourceClaimStatuses": [{"name": "z"}]}
+    assert update(kinds.POD_GROUP, {**old, "status": status}, old, "status") == {
+        "Invalid status.resourceClaimStatuses[0].name"
+    }

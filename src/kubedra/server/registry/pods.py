@@ -154,3 +154,23 @@ def _amounts(resources: Tree, part: str) -> Iterator[tuple[str, Quantity]]:
 def _container_statuses(status: Tree) -> Iterator[Tree]:
     for name in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"):
         yield from status.get(name) or ()
+
+
+class PodGroupStrategy(RuleStrategy):
+    """Pod groups: claims of a group are dropped while their feature is off."""
+
+    def prepare_for_create(self, tree: Tree, context: StrategyContext) -> None:
+        """Drops claims of a disabled feature."""
+        self._drop(tree, {}, context)
+
+    def prepare_for_update(self, new: Tree, old: Tree, context: StrategyContext) -> None:
+        """Drops claims of a disabled feature that the stored group did not use."""
+        self._drop(new, old, context)
+
+    @staticmethod
+    def _drop(tree: Tree, old: Tree, context: StrategyContext) -> None:
+        if context.features.enabled("DRAWorkloadResourceClaims"):
+            return
+        for part, name in (("spec", "resourceClaims"), ("status", "resourceClaimStatuses")):
+            if not (old.get(part) or {}).get(name) and isinstance(tree.get(part), dict):
+                tree[part].pop(name, None)

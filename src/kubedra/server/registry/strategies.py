@@ -9,7 +9,7 @@ from kubedra.api.kinds import Kind
 from kubedra.server.registry.claims import ClaimStrategy, ClaimTemplateStrategy
 from kubedra.server.registry.cluster import JobStrategy, NamespaceStrategy, NodeStrategy, SecretStrategy
 from kubedra.server.registry.devices import DeviceStrategy, TaintRuleStrategy
-from kubedra.server.registry.pods import PodStrategy
+from kubedra.server.registry.pods import PodGroupStrategy, PodStrategy
 from kubedra.server.registry.rules import RuleStrategy
 from kubedra.server.registry.strategy import Strategy
 
@@ -21,6 +21,7 @@ _BY_KIND: dict[tuple[str, str], type[RuleStrategy]] = {
     ("", "Pod"): PodStrategy,
     ("", "Secret"): SecretStrategy,
     ("batch", "Job"): JobStrategy,
+    ("scheduling.k8s.io", "PodGroup"): PodGroupStrategy,
     (_RESOURCE, "DeviceClass"): DeviceStrategy,
     (_RESOURCE, "DeviceTaintRule"): TaintRuleStrategy,
     (_RESOURCE, "ResourceClaim"): ClaimStrategy,

@@ -258,3 +258,13 @@ def test_namespaces_begin_active() -> None:
     new: Tree = {"metadata": {"name": "n"}, "spec": {"finalizers": ["a/b"]}}
     strategy_for(kinds.NAMESPACE).prepare_for_update(new, tree, context(kinds.NAMESPACE, "update"))
     assert new["spec"] == {"finalizers": ["kubernetes"]}
+
+
+def test_group_claims_need_their_gate() -> None:
+    claims = {"resourceClaims": [{"name": "a", "resourceClaimName": "x"}]}
+    tree: Tree = {"metadata": {}, "spec": copy.deepcopy(claims)}
+    strategy = strategy_for(kinds.POD_GROUP)
+    strategy.prepare_for_create(tree, context(kinds.POD_GROUP, gates={"DRAWorkloadResourceClaims": True}))
+    assert tree["spec"] == claims
+    strategy.prepare_for_create(tree, context(kinds.POD_GROUP))
+    assert tree["spec"] == {}
