@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kubedra.api import meta_v1, resource_v1
 from kubedra.sdk.resources import Pool, SliceContent, device, is_heavy, split
-from kubedra.sdk.slices import plan
+from kubedra.sdk.slices import StoredSlice, plan, stored_slice
 from tests.unit.sdk.test_slices import OWNER, stored_by
 
 TAINT = resource_v1.DeviceTaint(key="k", effect="NoSchedule")
@@ -17,6 +17,10 @@ def devices_from(weights: list[bool]) -> tuple[resource_v1.Device, ...]:
     return tuple(
         resource_v1.Device(name=f"d-{index}", taints=(TAINT,) if heavy else ()) for index, heavy in enumerate(weights)
     )
+
+
+def kept(stored: list[resource_v1.ResourceSlice]) -> list[StoredSlice]:
+    return [stored_slice(entry) for entry in stored]
 
 
 runs = st.lists(st.tuples(st.booleans(), st.integers(1, 150)), max_size=6)
@@ -52,9 +56,9 @@ def test_every_change_settles_in_one_round_and_never_mixes_generations(steps: li
             stored = stored[1:]
         pool = Pool(devices=tuple(device(f"d-{index}", {"r": revision}) for index in range(count)), node_name="n1")
         contents = split(pool)
-        result = plan("x.example.com", "n1", pool, contents, stored, owner=OWNER, accepted={})
+        result = plan("x.example.com", "n1", pool, contents, kept(stored), owner=OWNER, accepted={})
         stored = stored_by(result, stored)
-        again = plan("x.example.com", "n1", pool, contents, stored, owner=OWNER, accepted={})
+        again = plan("x.example.com", "n1", pool, contents, kept(stored), owner=OWNER, accepted={})
         assert len(again) == 0
         generations = {entry.spec.pool.generation for entry in stored}
         assert len(generations) == 1 and {entry.spec.pool.resource_slice_count for entry in stored} == {len(contents)}

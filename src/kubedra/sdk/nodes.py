@@ -15,6 +15,7 @@ from kubedra.api import kinds, meta_v1
 from kubedra.base.clock import Clock
 from kubedra.client.protocol import Client
 from kubedra.client.watch_cache import WatchCache
+from kubedra.sdk.lean import decoded_as
 
 
 class _Metadata(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -28,20 +29,14 @@ class _NodeIdentity(msgspec.Struct, frozen=True):
     metadata: _Metadata = _Metadata()
 
 
-class _IdentityKind(kinds.Kind[Any]):
-    """The kind Node, decoded to name and uid alone."""
-
-    def __init__(self) -> None:
-        self.__dict__.update(vars(kinds.NODE))
-        self.__dict__["type"] = _NodeIdentity
-
-
 class NodeOwners:
     """Owner references to the nodes that exist; calls back when a node comes, goes or is replaced."""
 
     def __init__(self, client: Client, *, node: str = "", clock: Clock | None = None) -> None:
         selector = f"metadata.name={node}" if node else ""
-        self._cache: WatchCache[Any] = WatchCache(client, _IdentityKind(), field_selector=selector, clock=clock)
+        self._cache: WatchCache[Any] = WatchCache(
+            client, decoded_as(kinds.NODE, _NodeIdentity), field_selector=selector, clock=clock
+        )
 
     async def start(self) -> None:
         """List the nodes and follow them."""

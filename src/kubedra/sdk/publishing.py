@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -21,8 +21,9 @@ from kubedra.base.clock import Clock
 from kubedra.client.protocol import Client
 from kubedra.client.watch_cache import WatchCache
 from kubedra.sdk import slices
+from kubedra.sdk.lean import decoded_as
 from kubedra.sdk.nodes import NodeOwners
-from kubedra.sdk.resources import Pool, SliceContent, clean, pool_problems, split
+from kubedra.sdk.resources import Pool, clean, pool_problems, split
 
 _log = logging.getLogger(__name__)
 
@@ -43,8 +44,10 @@ class PublisherSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Wanted(msgspec.Struct, frozen=True):
-    pool: Pool
-    contents: tuple[SliceContent, ...]
+    """What is wanted of a pool; made anew each time it is compared, so that thousands of pools need not be kept."""
+
+    node: str
+    make: Callable[[], Pool]
 
 
 class _OwnWrite(msgspec.Struct, frozen=True):
@@ -52,8 +55,40 @@ class _OwnWrite(msgspec.Struct, frozen=True):
 
     pool: str
     uid: str
-    written: resource_v1.ResourceSlice | None
+    written: slices.StoredSlice | None
     until: float
+
+
+class _LeanMetadata(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    owner_references: tuple[meta_v1.OwnerReference, ...] = ()
+
+
+class _LeanSlice(msgspec.Struct, frozen=True):
+    """A slice as the watch keeps it; its content is reduced to a fingerprint while it is decoded."""
+
+    metadata: _LeanMetadata = _LeanMetadata()
+    spec: Any = None
+    stored: slices.StoredSlice | None = None
+
+    def __post_init__(self) -> None:
+        spec = msgspec.convert(codec.without_nulls(self.spec or {}), resource_v1.ResourceSliceSpec)
+        meta = self.metadata
+        stored = slices.StoredSlice(
+            meta.name,
+            meta.uid,
+            meta.resource_version,
+            tuple(reference.uid for reference in meta.owner_references),
+            spec.node_name or "",
+            spec.pool,
+            slices.digest(spec),
+        )
+        msgspec.structs.force_setattr(self, "spec", None)
+        msgspec.structs.force_setattr(self, "metadata", msgspec.structs.replace(meta, owner_references=()))
+        msgspec.structs.force_setattr(self, "stored", stored)
 
 
 class SlicePublisher:
@@ -67,7 +102,7 @@ class SlicePublisher:
         clock: Clock,
         *,
         report: Report | None = None,
-        manages: Callable[[resource_v1.ResourceSlice], bool] = lambda _: True,
+        manages: Callable[[slices.StoredSlice], bool] = lambda _: True,
     ) -> None:
         self._client = client
         self._settings = settings
@@ -76,8 +111,9 @@ class SlicePublisher:
         self._report: Report = report or _log.warning
         self._manages = manages
         selector = f"spec.driver={settings.driver}" + (f",spec.nodeName={settings.node}" if settings.node else "")
-        self._cache = WatchCache(client, kinds.RESOURCE_SLICE, field_selector=selector, clock=clock)
-        self._cache.add_index("pool", lambda entry: (entry.spec.pool.name,))
+        kind = decoded_as(kinds.RESOURCE_SLICE, _LeanSlice)
+        self._cache: WatchCache[_LeanSlice] = WatchCache(client, kind, field_selector=selector, clock=clock)
+        self._cache.add_index("pool", lambda entry: (_stored(entry).pool.name,))
         self._wanted: dict[str, _Wanted] = {}
         self._pools_of_node: dict[str, set[str]] = {}
         self._own: dict[str, _OwnWrite] = {}
@@ -115,15 +151,19 @@ class SlicePublisher:
         cleaned, dropped = clean(pool)
         for sentence in dropped:
             self._report(f'pool "{name}": {sentence}')
-        self._wanted[name] = _Wanted(cleaned, split(cleaned))
-        if pool.node_name:
-            self._pools_of_node.setdefault(pool.node_name, set()).add(name)
+        self.publish_made(name, pool.node_name, lambda: cleaned)
+
+    def publish_made(self, name: str, node: str, make: Callable[[], Pool]) -> None:
+        """Want the pool that ``make`` returns whenever it is compared, always the same and free of mistakes."""
+        self._wanted[name] = _Wanted(node, make)
+        if node:
+            self._pools_of_node.setdefault(node, set()).add(name)
         self._mark(name)
 
     def pool(self, name: str) -> Pool | None:
         """Return a pool as it is wanted."""
         wanted = self._wanted.get(name)
-        return wanted.pool if wanted else None
+        return wanted.make() if wanted else None
 
     def resync(self, name: str) -> None:
         """Compare a pool again, now."""
@@ -169,25 +209,26 @@ class SlicePublisher:
         for name in tuple(self._wanted) if node == self._settings.node else self._pools_of_node.get(node, ()):
             self._mark(name)
 
-    def _seen(self, old: resource_v1.ResourceSlice | None, new: resource_v1.ResourceSlice | None) -> None:
-        entry = new or old
-        if entry is None:
+    def _seen(self, old: _LeanSlice | None, new: _LeanSlice | None) -> None:
+        lean = new or old
+        if lean is None:
             return
+        entry = _stored(lean)
         if new is None and self._busy:
-            self._gone.add(entry.metadata.uid)
-        own = self._own.get(entry.metadata.name)
-        if own is not None and own.uid == entry.metadata.uid:
+            self._gone.add(entry.uid)
+        own = self._own.get(entry.name)
+        if own is not None and own.uid == entry.uid:
             if new is None:
-                del self._own[entry.metadata.name]
+                del self._own[entry.name]
                 if own.written is None:
                     return
-            elif own.written is None or _version(new) < _version(own.written):
+            elif own.written is None or entry.version < own.written.version:
                 return  # An event from before our write.
             else:
-                del self._own[entry.metadata.name]
-                if _version(new) == _version(own.written):
+                del self._own[entry.name]
+                if entry.version == own.written.version:
                     return
-        self._mark(entry.spec.pool.name)
+        self._mark(entry.pool.name)
 
     async def _work(self) -> None:
         while True:
@@ -235,26 +276,26 @@ class SlicePublisher:
                     self._mark(own.pool)
 
     async def _sync(self, name: str) -> None:
-        stored = self._stored(name)
+        stored = self._stored_of(name)
         wanted = self._wanted.get(name)
         if wanted is None:
             await self._delete(stored)
             return
         owner: meta_v1.OwnerReference | None = None
-        node = wanted.pool.node_name or self._settings.node
+        node = wanted.node or self._settings.node
         if node:
             owner = self._owners.owner(node)
             if owner is None:
                 return  # on_change brings us back when the node exists.
-        accepted = self._accepted.setdefault(name, {})
+        pool = wanted.make()
         plan = slices.plan(
             self._settings.driver,
             name,
-            wanted.pool,
-            wanted.contents,
+            pool,
+            split(pool),
             stored,
             owner=owner,
-            accepted=accepted,
+            accepted=self._accepted.get(name, {}),
         )
         await self._delete(plan.deletes)
         for update in plan.updates:
@@ -262,10 +303,10 @@ class SlicePublisher:
         for create in plan.creates:
             self._check(name, create.index, create.spec, await self._create(create, owner))
 
-    def _stored(self, name: str) -> list[resource_v1.ResourceSlice]:
+    def _stored_of(self, name: str) -> list[slices.StoredSlice]:
         """The slices of a pool: those of the watch, corrected by our own writes that it has not shown yet."""
         now = self._clock.monotonic()
-        found = {entry.metadata.name: entry for entry in self._cache.by_index("pool", name)}
+        found = {entry.metadata.name: _stored(entry) for entry in self._cache.by_index("pool", name)}
         for slice_name, own in tuple(self._own.items()):
             if own.pool != name:
                 continue
@@ -273,7 +314,7 @@ class SlicePublisher:
                 del self._own[slice_name]
             elif own.written is None:
                 seen = found.get(slice_name)
-                if seen is not None and seen.metadata.uid == own.uid:
+                if seen is not None and seen.uid == own.uid:
                     del found[slice_name]
             else:
                 found[slice_name] = own.written
@@ -281,14 +322,14 @@ class SlicePublisher:
 
     # ---- writes ----
 
-    async def _delete(self, obsolete: Sequence[resource_v1.ResourceSlice]) -> None:
+    async def _delete(self, obsolete: Sequence[slices.StoredSlice]) -> None:
         for entry in obsolete:
             try:
                 await self._client.delete(
                     kinds.RESOURCE_SLICE,
-                    entry.metadata.name,
-                    uid=entry.metadata.uid,
-                    resource_version=entry.metadata.resource_version,
+                    entry.name,
+                    uid=entry.uid,
+                    resource_version=entry.resource_version,
                 )
             except ApiError as error:
                 if error.reason != "NotFound":
@@ -303,11 +344,11 @@ class SlicePublisher:
         for field in ("devices", "sharedCounters"):
             change[field] = spec.get(field)
         patch = {
-            "metadata": {"uid": old.metadata.uid, "resourceVersion": old.metadata.resource_version},
+            "metadata": {"uid": old.uid, "resourceVersion": old.resource_version},
             "spec": change,
         }
-        new = await self._client.patch(kinds.RESOURCE_SLICE, old.metadata.name, patch)
-        self._remember(old, new)
+        new = await self._client.patch(kinds.RESOURCE_SLICE, old.name, patch)
+        self._remember(old, slices.stored_slice(new))
         return new
 
     async def _create(self, create: slices.Create, owner: meta_v1.OwnerReference | None) -> resource_v1.ResourceSlice:
@@ -317,30 +358,31 @@ class SlicePublisher:
         new = await self._client.create(
             kinds.RESOURCE_SLICE, {"metadata": metadata, "spec": codec.to_tree(create.spec)}
         )
-        self._remember(new, new)
+        stored = slices.stored_slice(new)
+        self._remember(stored, stored)
         return new
 
-    def _remember(self, entry: resource_v1.ResourceSlice, written: resource_v1.ResourceSlice | None) -> None:
-        if entry.metadata.uid in self._gone:
+    def _remember(self, entry: slices.StoredSlice, written: slices.StoredSlice | None) -> None:
+        if entry.uid in self._gone:
             return
-        seen = self._cache.get("", entry.metadata.name)
-        if written is not None and seen is not None and seen.metadata.uid == entry.metadata.uid:
-            if _version(seen) >= _version(written):
+        seen = self._cache.get("", entry.name)
+        if written is not None and seen is not None and seen.metadata.uid == entry.uid:
+            if _stored(seen).version >= written.version:
                 return  # The watch was faster than the answer.
         elif written is None and seen is None:
             return
         until = self._clock.monotonic() + OWN_WRITE_SECONDS
-        self._own[entry.metadata.name] = _OwnWrite(entry.spec.pool.name, entry.metadata.uid, written, until)
+        self._own[entry.name] = _OwnWrite(entry.pool.name, entry.uid, written, until)
 
     def _check(
         self, name: str, index: int, wanted: resource_v1.ResourceSliceSpec, new: resource_v1.ResourceSlice
     ) -> None:
-        have, want = slices.content_of(new.spec), slices.content_of(wanted)
-        accepted = self._accepted.setdefault(name, {})
+        have, want = slices.digest(new.spec), slices.digest(wanted)
         if have == want:
-            accepted.pop(index, None)
+            if name in self._accepted:
+                self._accepted[name].pop(index, None)
             return
-        accepted[index] = slices.Accepted(want, have)
+        self._accepted.setdefault(name, {})[index] = slices.Accepted(want, have)
         fields = slices.dropped_fields(wanted, new.spec)
         if fields:
             self._report(
@@ -349,6 +391,6 @@ class SlicePublisher:
             )
 
 
-def _version(entry: resource_v1.ResourceSlice) -> int:
-    version = entry.metadata.resource_version
-    return int(version) if version.isdigit() else 0
+def _stored(lean: _LeanSlice) -> slices.StoredSlice:
+    """The record that decoding has made."""
+    return cast(slices.StoredSlice, lean.stored)

@@ -8,6 +8,7 @@ Upstream counterpart: the sync of k8s.io/dynamic-resource-allocation/resourcesli
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 
@@ -19,10 +20,27 @@ from kubedra.sdk.resources import Pool, SliceContent
 _NUMBERED = re.compile(r"([0-9a-f]{5,})-")
 
 
+class StoredSlice(msgspec.Struct, frozen=True, gc=False):
+    """What is kept of a slice in the API: enough to compare it, without its devices."""
+
+    name: str
+    uid: str
+    resource_version: str
+    owners: tuple[str, ...]
+    node_name: str
+    pool: resource_v1.ResourcePool
+    digest: bytes
+
+    @property
+    def version(self) -> int:
+        """The resource version as a number; 0 where it is none."""
+        return int(self.resource_version) if self.resource_version.isdigit() else 0
+
+
 class Update(msgspec.Struct, frozen=True):
     """A stored slice and the spec that it should have."""
 
-    stored: resource_v1.ResourceSlice
+    stored: StoredSlice
     spec: resource_v1.ResourceSliceSpec
     index: int
 
@@ -38,7 +56,7 @@ class Create(msgspec.Struct, frozen=True):
 class Plan(msgspec.Struct, frozen=True):
     """What to write, in this order: deletes, updates, creates."""
 
-    deletes: tuple[resource_v1.ResourceSlice, ...] = ()
+    deletes: tuple[StoredSlice, ...] = ()
     updates: tuple[Update, ...] = ()
     creates: tuple[Create, ...] = ()
 
@@ -49,8 +67,28 @@ class Plan(msgspec.Struct, frozen=True):
 class Accepted(msgspec.Struct, frozen=True):
     """A wanted content and what the API made of it: fields that it dropped are not asked for again and again."""
 
-    wanted: resource_v1.ResourceSliceSpec
-    stored: resource_v1.ResourceSliceSpec
+    wanted: bytes
+    stored: bytes
+
+
+def stored_slice(entry: resource_v1.ResourceSlice) -> StoredSlice:
+    """Return what is kept of a slice."""
+    meta = entry.metadata
+    return StoredSlice(
+        meta.name,
+        meta.uid,
+        meta.resource_version,
+        tuple(reference.uid for reference in meta.owner_references),
+        entry.spec.node_name or "",
+        entry.spec.pool,
+        digest(entry.spec),
+    )
+
+
+def digest(spec: resource_v1.ResourceSliceSpec) -> bytes:
+    """Return a fingerprint of a slice's content: equal for equal content, whatever its pool's numbers."""
+    content = msgspec.json.encode(content_of(spec), order="sorted")
+    return hashlib.blake2b(content, digest_size=16).digest()
 
 
 def plan(
@@ -58,20 +96,21 @@ def plan(
     name: str,
     pool: Pool,
     contents: Sequence[SliceContent],
-    stored: Sequence[resource_v1.ResourceSlice],
+    stored: Sequence[StoredSlice],
     *,
     owner: meta_v1.OwnerReference | None,
     accepted: Mapping[int, Accepted],
 ) -> Plan:
     """Return the writes that bring the stored slices of pool ``name`` to ``contents``."""
-    highest = max((entry.spec.pool.generation for entry in stored), default=0)
-    matched: dict[int, resource_v1.ResourceSlice] = {}
+    highest = max((entry.pool.generation for entry in stored), default=0)
+    matched: dict[int, StoredSlice] = {}
     obsolete = []
     for entry in sorted(stored, key=_newest_first):
-        index = index_of(entry.metadata.name)
+        index = index_of(entry.name)
         usable = index is not None and index < len(contents) and index not in matched
         # Node fields are immutable and the owner decides who deletes the slice: a wrong one needs a new slice.
-        usable = usable and entry.spec.pool.generation == highest and _same_place(entry, pool) and _owned(entry, owner)
+        usable = usable and entry.pool.generation == highest and entry.node_name == pool.node_name
+        usable = usable and (owner is None or owner.uid in entry.owners)
         if usable and index is not None:
             matched[index] = entry
         else:
@@ -79,9 +118,7 @@ def plan(
 
     generation = max(highest, pool.generation, 1)
     wanted = _specs(driver, name, pool, contents, generation)
-    changed = [
-        index for index, entry in matched.items() if not _settled(entry.spec, wanted[index], accepted.get(index))
-    ]
+    changed = [index for index, entry in matched.items() if not _settled(entry, wanted[index], accepted.get(index))]
     complete = len(matched) == len(contents)
     if generation == highest and not (complete and len(changed) <= 1) and stored:
         generation = highest + 1
@@ -140,13 +177,13 @@ def dropped_fields(wanted: resource_v1.ResourceSliceSpec, stored: resource_v1.Re
     return fields
 
 
-def _settled(
-    stored: resource_v1.ResourceSliceSpec, wanted: resource_v1.ResourceSliceSpec, accepted: Accepted | None
-) -> bool:
+def _settled(stored: StoredSlice, wanted: resource_v1.ResourceSliceSpec, accepted: Accepted | None) -> bool:
     if stored.pool != wanted.pool:
         return False
-    have, want = content_of(stored), content_of(wanted)
-    return have == want or (accepted is not None and accepted.wanted == want and accepted.stored == have)
+    want = digest(wanted)
+    return stored.digest == want or (
+        accepted is not None and accepted.wanted == want and accepted.stored == stored.digest
+    )
 
 
 def _specs(
@@ -168,14 +205,5 @@ def _specs(
     ]
 
 
-def _newest_first(entry: resource_v1.ResourceSlice) -> tuple[int, str]:
-    version = entry.metadata.resource_version
-    return (-int(version) if version.isdigit() else 0, entry.metadata.name)
-
-
-def _same_place(entry: resource_v1.ResourceSlice, pool: Pool) -> bool:
-    return (entry.spec.node_name or "") == pool.node_name
-
-
-def _owned(entry: resource_v1.ResourceSlice, owner: meta_v1.OwnerReference | None) -> bool:
-    return owner is None or any(reference.uid == owner.uid for reference in entry.metadata.owner_references)
+def _newest_first(entry: StoredSlice) -> tuple[int, str]:
+    return (-entry.version, entry.name)

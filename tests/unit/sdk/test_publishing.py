@@ -113,7 +113,7 @@ async def test_a_pool_that_is_not_wanted_any_more_is_deleted(api: MemoryApi) -> 
         assert len(slices(api)) == 2
         publisher.publish({"second": pool(2)})
         await until(lambda: [entry.spec.pool.name for entry in slices(api)] == ["second"])
-    async with publishing(api, manages=lambda entry: entry.spec.node_name == "n1") as (publisher, _):
+    async with publishing(api, manages=lambda entry: entry.node_name == "n1") as (publisher, _):
         await api.create(
             kinds.RESOURCE_SLICE,
             {"metadata": {"name": "other"}, "spec": {"driver": DRIVER, "nodeName": "n2", "pool": {"name": "n2"}}},

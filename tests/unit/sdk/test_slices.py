@@ -6,7 +6,7 @@ import msgspec
 
 from kubedra.api import meta_v1, resource_v1
 from kubedra.sdk.resources import Pool, SliceContent, clean, device, pool_problems, split, version
-from kubedra.sdk.slices import Accepted, Plan, content_of, dropped_fields, index_of, plan
+from kubedra.sdk.slices import Accepted, Plan, digest, dropped_fields, index_of, plan, stored_slice
 
 OWNER = meta_v1.OwnerReference(api_version="v1", kind="Node", name="n1", uid="node-uid", controller=True)
 
@@ -17,16 +17,17 @@ def pool_of(*sizes: int, **changes: object) -> Pool:
 
 
 def planned(pool: Pool, stored: list[resource_v1.ResourceSlice], contents: tuple[SliceContent, ...] = ()) -> Plan:
-    return plan("x.example.com", "n1", pool, contents or split(pool), stored, owner=OWNER, accepted={})
+    kept = [stored_slice(entry) for entry in stored]
+    return plan("x.example.com", "n1", pool, contents or split(pool), kept, owner=OWNER, accepted={})
 
 
 def stored_by(result: Plan, before: list[resource_v1.ResourceSlice]) -> list[resource_v1.ResourceSlice]:
     """What the API holds after a plan."""
-    gone = {entry.metadata.name for entry in result.deletes}
+    gone = {entry.name for entry in result.deletes}
     after = {entry.metadata.name: entry for entry in before if entry.metadata.name not in gone}
     revision = 100 + len(before)
     for update in result.updates:
-        after[update.stored.metadata.name] = msgspec.structs.replace(update.stored, spec=update.spec)
+        after[update.stored.name] = msgspec.structs.replace(after[update.stored.name], spec=update.spec)
     for create in result.creates:
         revision += 1
         meta = meta_v1.ObjectMeta(
@@ -128,9 +129,10 @@ def test_dropped_fields_are_named_and_not_asked_for_again() -> None:
     kept = msgspec.structs.replace(wanted, devices=(resource_v1.Device(name="a"), resource_v1.Device(name="b")))
     assert dropped_fields(wanted, kept) == ['devices["a"].binds_to_node']
     now = [msgspec.structs.replace(stored[0], spec=kept)]
-    accepted = {0: Accepted(content_of(wanted), content_of(kept))}
+    accepted = {0: Accepted(digest(wanted), digest(kept))}
     assert len(planned(pool, now)) == 1
-    assert len(plan("x.example.com", "n1", pool, split(pool), now, owner=OWNER, accepted=accepted)) == 0
+    kept_now = [stored_slice(entry) for entry in now]
+    assert len(plan("x.example.com", "n1", pool, split(pool), kept_now, owner=OWNER, accepted=accepted)) == 0
 
 
 def test_an_empty_pool_is_one_empty_slice() -> None:

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from kubedra.sdk.device_plugin import DevicePluginRunner
 from kubedra.sdk.nodes import NodeOwners
 from kubedra.sdk.plugin import NodePaths, NodePlugin, PluginPaths, PluginSettings
 from kubedra.sdk.publishing import PublisherSettings, SlicePublisher
-from kubedra.sdk.resources import Pool
+from kubedra.sdk.resources import Pool, clean
 
 _log = logging.getLogger(__name__)
 
@@ -98,27 +99,26 @@ class SimulatedDriver:
             self._owners,
             self._clock,
             # Another process may serve other nodes under the same name.
-            manages=lambda entry: (entry.spec.node_name or "") in mine,
+            manages=lambda entry: entry.node_name in mine,
         )
 
     def _add_node(self, node: str, pool: NodePool) -> None:
+        if pool.hollow:
+            served = (entry.driver for entry in pool.devices if entry.served_by == "dra")
+            for driver in dict.fromkeys(served):
+                self._publishers[driver].publish_made(node, node, partial(_hollow_pool, node, pool, driver))
+            return
         by_driver: dict[str, list[PlacedCard]] = {}
         by_resource: dict[str, list[PlacedCard]] = {}
         for card in cards_of(node, pool):
-            served = card.served
-            if served.served_by == "dra":
-                by_driver.setdefault(served.driver, []).append(card)
+            if card.served.served_by == "dra":
+                by_driver.setdefault(card.served.driver, []).append(card)
             else:
-                by_resource.setdefault(served.resource, []).append(card)
+                by_resource.setdefault(card.served.resource, []).append(card)
         for driver, cards in by_driver.items():
-            if pool.hollow:
-                devices = tuple(card.device for card in cards)
-                self._publishers[driver].publish_pool(node, Pool(devices=devices, node_name=node))
-            else:
-                self._add_plugin(node, driver, cards)
-        if not pool.hollow:
-            for resource, cards in by_resource.items():
-                self._add_device_plugin(node, resource, cards)
+            self._add_plugin(node, driver, cards)
+        for resource, cards in by_resource.items():
+            self._add_device_plugin(node, resource, cards)
 
     def _add_plugin(self, node: str, driver: str, cards: list[PlacedCard]) -> None:
         paths = NodePaths(self._settings.data_dir, self._settings.run_dir, node)
@@ -154,3 +154,11 @@ class SimulatedDriver:
                 options=OPTIONS,
             )
         )
+
+
+def _hollow_pool(node: str, pool: NodePool, driver: str) -> Pool:
+    """The devices of a hollow node, made when they are needed: thousands of nodes would fill the memory."""
+    cards = [
+        card.device for card in cards_of(node, pool) if (card.served.driver, card.served.served_by) == (driver, "dra")
+    ]
+    return clean(Pool(devices=tuple(cards), node_name=node))[0]
