@@ -4,9 +4,9 @@ Clients write the same object in many ways: nulls, empty lists, `1024Mi` for `1G
 stored and sent is one of them, so that equal objects have equal bytes, an update that changes nothing is seen to
 change nothing, and other clients find the members they always find (`status: {}`, `requests: null`).
 
-Decoding has respelled values and dropped nulls already; this step comes after validation, which must still see what
-was given (an empty list that may not be there is there to be refused). It works by the schema table, in place, on a
-tree that the caller owns, and changes nothing in a tree that is canonical.
+Two steps, because validation stands between them: `normalise` respells values without losing what was given (an
+empty list that may not be there is still there to be refused); `canonicalize` then drops what is empty and adds
+what is always printed. Both work by the schema table, in place, on a tree that the caller owns.
 
 The schema cannot tell Go's pointers from plain values, so the tables below name the exceptions. Upstream
 counterpart: the omitempty tags of k8s.io/api and the marshalers of Quantity and Time.
@@ -152,7 +152,7 @@ _UTC_MICROS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 class _Plan(msgspec.Struct):
     """What to do with each member of one definition."""
 
-    nested: dict[str, Callable[[Any], Any]]
+    nested: dict[str, Callable[[Any, bool], Any]]
     lists: frozenset[str]
     maps: frozenset[str]
     kept_strings: frozenset[str]
@@ -161,9 +161,18 @@ class _Plan(msgspec.Struct):
     always: tuple[tuple[str, Callable[[], Any]], ...]
 
 
+def normalise(definition: str, tree: Tree) -> Tree:
+    """Respell the values of an object in place: no nulls, canonical quantities and times. Returns the tree.
+
+    What cannot be read as a quantity or a time stays as it is; decoding has to refuse it.
+    """
+    _walk(tree, _plan(definition), False)
+    return tree
+
+
 def canonicalize(definition: str, tree: Tree) -> Tree:
     """Bring a valid object into its printed form in place: empty optional members go, permanent ones come."""
-    _walk(tree, _plan(definition))
+    _walk(tree, _plan(definition), True)
     return tree
 
 
@@ -214,7 +223,7 @@ def _read_time(value: str) -> datetime | None:
         return None
 
 
-def _walk(tree: Tree, plan: _Plan) -> None:
+def _walk(tree: Tree, plan: _Plan, finish: bool) -> None:
     nested = plan.nested
     gone: list[str] = []
     changed: list[tuple[str, Any]] = []
@@ -222,21 +231,22 @@ def _walk(tree: Tree, plan: _Plan) -> None:
         if value is None:
             gone.append(name)
             continue
-        if not value and _is_nothing(name, value, plan):
+        if finish and not value and _is_nothing(name, value, plan):
             gone.append(name)
             continue
         handle = nested.get(name)
         if handle is not None:
-            result = handle(value)
+            result = handle(value, finish)
             if result is not value:
                 changed.append((name, result))
     for name in gone:
         del tree[name]
     for name, value in changed:
         tree[name] = value
-    for name, make in plan.always:
-        if name not in tree:
-            tree[name] = make()
+    if finish:
+        for name, make in plan.always:
+            if name not in tree:
+                tree[name] = make()
 
 
 def _is_nothing(name: str, value: Any, plan: _Plan) -> bool:
@@ -254,7 +264,7 @@ def _is_nothing(name: str, value: Any, plan: _Plan) -> bool:
 def _plan(name: str) -> _Plan:
     definition = schema.definition(name)
     short = _short(name)
-    nested: dict[str, Callable[[Any], Any]] = {}
+    nested: dict[str, Callable[[Any, bool], Any]] = {}
     lists: set[str] = set()
     maps: set[str] = set()
     always: list[tuple[str, Callable[[], Any]]] = []
@@ -317,14 +327,14 @@ def _struct(ref: str) -> Callable[[], Tree]:
     return make
 
 
-def _handler(field: schema.Field) -> Callable[[Any], Any] | None:
+def _handler(field: schema.Field) -> Callable[[Any, bool], Any] | None:
     """Choose what happens to a value of a field; None where it is left alone."""
     if field.type == "quantity":
-        return canonical_quantity
+        return lambda value, _finish: canonical_quantity(value)
     if field.type == "time":
-        return canonical_time
+        return lambda value, _finish: canonical_time(value)
     if field.type == "microtime":
-        return canonical_micro_time
+        return lambda value, _finish: canonical_micro_time(value)
     if field.type == "array" and field.items is not None:
         return _list_handler(field.items)
     if field.type == "object":
@@ -335,26 +345,26 @@ def _handler(field: schema.Field) -> Callable[[Any], Any] | None:
     return None
 
 
-def _struct_handler(ref: str) -> Callable[[Any], Any]:
-    def handle(value: Any) -> Any:
+def _struct_handler(ref: str) -> Callable[[Any, bool], Any]:
+    def handle(value: Any, finish: bool) -> Any:
         if isinstance(value, dict):
-            _walk(value, _plan(ref))
+            _walk(value, _plan(ref), finish)
         return value
 
     return handle
 
 
-def _list_handler(items: schema.Field) -> Callable[[Any], Any] | None:
+def _list_handler(items: schema.Field) -> Callable[[Any, bool], Any] | None:
     handle_item = _handler(items)
     if handle_item is None:
         return None
 
-    def handle(value: Any) -> Any:
+    def handle(value: Any, finish: bool) -> Any:
         if isinstance(value, list):
             for index, item in enumerate(value):
                 # A null in a list of objects is an empty object; it cannot be dropped without moving the others.
                 present = {} if item is None and items.ref else item
-                result = handle_item(present)
+                result = handle_item(present, finish)
                 if result is not item:
                     value[index] = result
         return value
@@ -362,16 +372,16 @@ def _list_handler(items: schema.Field) -> Callable[[Any], Any] | None:
     return handle
 
 
-def _map_handler(values: schema.Field) -> Callable[[Any], Any] | None:
+def _map_handler(values: schema.Field) -> Callable[[Any, bool], Any] | None:
     handle_value = _handler(values)
     if handle_value is None:
         return None
 
-    def handle(value: Any) -> Any:
+    def handle(value: Any, finish: bool) -> Any:
         if isinstance(value, dict):
             for name, item in value.items():
                 present = {} if item is None and values.ref else item
-                result = handle_value(present)
+                result = handle_value(present, finish)
                 if result is not item:
                     value[name] = result
         return value

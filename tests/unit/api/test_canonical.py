@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubedra.api.canonical import canonical_micro_time, canonical_quantity, canonical_time, canonicalize
+from kubedra.api.canonical import canonical_micro_time, canonical_quantity, canonical_time, canonicalize, normalise
 
 CLAIM = "io.k8s.api.resource.v1.ResourceClaim"
 SLICE = "io.k8s.api.resource.v1.ResourceSlice"
@@ -21,14 +21,19 @@ def test_permanent_members_are_added() -> None:
     }
 
 
+def test_normalising_keeps_what_validation_must_see() -> None:
+    spec = {"devices": [], "sharedCounters": [], "nodeName": "", "allNodes": None}
+    assert normalise(SLICE, {"spec": dict(spec)})["spec"] == {"devices": [], "sharedCounters": [], "nodeName": ""}
+
+
 def test_null_items_become_objects() -> None:
     tree = {"spec": {"devices": {"requests": [None, {"name": "r", "exactly": None}]}}}
-    assert canonicalize(CLAIM, tree)["spec"]["devices"]["requests"] == [{"name": ""}, {"name": "r"}]
+    assert normalise(CLAIM, tree)["spec"]["devices"]["requests"] == [{}, {"name": "r"}]
 
 
 def test_quantities_are_respelled_everywhere() -> None:
     request = {"exactly": {"capacity": {"requests": {"m": "1024Mi", "n": 3, "o": "0.5"}}}}
-    tree = canonicalize(CLAIM, {"spec": {"devices": {"requests": [request]}}})
+    tree = normalise(CLAIM, {"spec": {"devices": {"requests": [request]}}})
     requests = tree["spec"]["devices"]["requests"][0]["exactly"]["capacity"]["requests"]
     assert requests == {"m": "1Gi", "n": "3", "o": "500m"}
 
