@@ -29,12 +29,18 @@ RESERVED: Final = frozenset(_RESERVED_WORDS.split(" "))
 _RELATIONS: Final = {"<": "_<_", "<=": "_<=_", ">=": "_>=_", ">": "_>_", "==": "_==_", "!=": "_!=_", "in": "@in"}
 _PRODUCTS: Final = {"*": "_*_", "/": "_/_", "%": "_%_"}
 _SUMS: Final = {"+": "_+_", "-": "_-_"}
+_OPERATORS: Final = frozenset((*_RELATIONS, *_PRODUCTS, *_SUMS, "&&", "||", "?", "EOF"))
+_MAX_RECOVERIES: Final = 30
 _OPERAND_START: Final = frozenset(
     ("[", "{", "(", ".", "-", "!", "true", "false", "null", "FLOAT", "INT", "UINT", "STRING", "BYTES", "IDENT")
 )
 _OPERAND_NAMES: Final = (
     "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
 )
+_LITERAL_NAMES: Final = "'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+_LIST_NAMES: Final = "{'[', ']', '{', '(', '.', ',', '-', '!', '?', " + _LITERAL_NAMES
+_MAP_NAMES: Final = "{'[', '{', '}', '(', '.', ',', '-', '!', '?', " + _LITERAL_NAMES
+_FIELD_NAMES: Final = "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}"
 _AFTER_CLOSING: Final = frozenset(
     ("EOF", ")", "]", "}", ",", ":", "?", ".", "[", "==", "!=", "<", "<=", ">", ">=", "in", "&&", "||", "+", "-", "*")
 ) | {"/", "%"}
@@ -76,8 +82,24 @@ def parse(source: str, macros: Macros, *, escaped_identifiers: bool = False) -> 
     return node
 
 
+def _shown(token: Token) -> str:
+    return "" if token.kind == "EOF" else token.text
+
+
 class _Parser:
-    __slots__ = ("_depths", "_escaped", "_index", "_issues", "_macros", "_silent", "_token", "_tokens")
+    __slots__ = (
+        "_closers",
+        "_depths",
+        "_escaped",
+        "_index",
+        "_issues",
+        "_macros",
+        "_opened",
+        "_recoveries",
+        "_silent",
+        "_token",
+        "_tokens",
+    )
 
     def __init__(self, tokens: list[Token], issues: list[Issue], macros: Macros, escaped: bool) -> None:
         self._tokens = tokens
@@ -87,6 +109,10 @@ class _Parser:
         self._index = 0
         self._token = tokens[0]
         self._silent = False
+        self._recoveries = 0
+        self._closers: list[str] = []
+        # The token behind an opening bracket, and what may stand there.
+        self._opened = (-1, "")
         # How many rules of each left-recursive or nesting kind are open: expr, relation, calc, member.
         self._depths = [0, 0, 0, 0]
 
@@ -126,7 +152,25 @@ class _Parser:
             self._syntax(token, f"missing {shown} at '{token.text}'")
             return Token(kind, "", token.offset)
         self._syntax(token, f"mismatched input '{token.text}' expecting {shown}")
-        raise _Abort
+        self._recover()
+        return Token(kind, "", token.offset)
+
+    def _recover(self) -> None:
+        """Skip to what may follow here: an operator, or what closes one of the open brackets."""
+        if self._recoveries >= _MAX_RECOVERIES:
+            raise _Abort
+        self._recoveries += 1
+        while self._token.kind not in _OPERATORS and self._token.kind not in self._closers:
+            if self._token.kind == "EOF":
+                return
+            self._index += 1
+            self._token = self._tokens[self._index]
+
+    def _inside(self, closer: str, rule: Callable[[], Node]) -> Node:
+        self._closers.append(closer)
+        node = rule()
+        self._closers.pop()
+        return node
 
     def _enter(self, rule: int) -> None:
         self._depths[rule] += 1
@@ -152,7 +196,7 @@ class _Parser:
         condition = self._or()
         if self._token.kind == "?":
             operator = self._next()
-            yes = self._or()
+            yes = self._inside(":", self._or)
             self._expect(":", "':'")
             no = self._expr()
             depth = self._nested(1 + max(condition.depth, yes.depth, no.depth))
@@ -182,28 +226,23 @@ class _Parser:
 
     def _relation(self) -> Node:
         self._enter(1)
-        opened = 1
         left = self._calc(_SUMS)
         while self._token.kind in _RELATIONS:
             operator = self._next()
             self._enter(1)
-            opened += 1
-            self._enter(1)
             right = self._calc(_SUMS)
             self._depths[1] -= 1
             left = self._binary(operator, _RELATIONS, left, right)
-        self._depths[1] -= opened
+        self._depths[1] -= 1
         return left
 
-    def _calc(self, operators: dict[str, str], opened: int = 1) -> Node:
-        # Sums and products are one rule upstream: only operators and right operands open it again.
-        if opened:
+    def _calc(self, operators: dict[str, str], opens: bool = True) -> Node:
+        # Sums and products are one left-recursive rule upstream: only right operands open it again.
+        if opens:
             self._enter(2)
-        left = self._calc(_PRODUCTS, 0) if operators is _SUMS else self._unary()
+        left = self._calc(_PRODUCTS, opens=False) if operators is _SUMS else self._unary()
         while self._token.kind in operators:
             operator = self._next()
-            self._enter(2)
-            opened += 1
             if operators is _SUMS:
                 right = self._calc(_PRODUCTS)
             else:
@@ -211,7 +250,7 @@ class _Parser:
                 right = self._unary()
                 self._depths[2] -= 1
             left = self._binary(operator, operators, left, right)
-        self._depths[2] -= opened
+        self._depths[2] -= opens
         return left
 
     def _binary(self, operator: Token, functions: dict[str, str], left: Node, right: Node) -> Node:
@@ -222,12 +261,14 @@ class _Parser:
         token = self._token
         kind = token.kind
         if kind not in _OPERAND_START:
+            expected = _OPERAND_NAMES if self._index != self._opened[0] else self._opened[1]
             if self._peek() in _OPERAND_START and kind != "EOF":
-                self._syntax(token, f"extraneous input '{token.text}' expecting {_OPERAND_NAMES}")
+                self._syntax(token, f"extraneous input '{token.text}' expecting {expected}")
                 self._next()
                 return self._unary()
-            self._syntax(token, f"mismatched input '{token.text}' expecting {_OPERAND_NAMES}")
-            raise _Abort
+            self._syntax(token, f"mismatched input '{token.text}' expecting {expected}")
+            self._recover()
+            return Literal(token.offset, "string", "<<error>>")
         if kind not in ("!", "-"):
             return self._member()
         if kind == "-" and self._peek() in ("INT", "FLOAT"):
@@ -246,29 +287,24 @@ class _Parser:
 
     def _member(self) -> Node:
         self._enter(3)
-        opened = 1
         node = self._primary()
         while True:
             kind = self._token.kind
             if kind == ".":
-                self._enter(3)
-                opened += 1
                 node = self._after_dot(node)
             elif kind == "[":
-                self._enter(3)
-                opened += 1
                 operator = self._next()
                 function = "_[_]"
                 if self._token.kind == "?":
                     self._next()
                     function = "_[?_]"
-                index = self._expr()
+                index = self._inside("]", self._expr)
                 self._expect("]", "']'")
                 depth = self._nested(1 + max(node.depth, index.depth))
                 node = Call(operator.offset, function, [node, index], depth=depth)
             else:
                 break
-        self._depths[3] -= opened
+        self._depths[3] -= 1
         return node
 
     def _after_dot(self, operand: Node) -> Node:
@@ -294,9 +330,8 @@ class _Parser:
                 self._syntax(token, f"mismatched input '{token.text}' expecting IDENTIFIER")
                 self._next()
             else:
-                self._syntax(token, f"no viable alternative at input '.{'?' if optional else ''}{token.text}'")
-                if token.kind not in _AFTER_CLOSING:
-                    raise _Abort
+                self._syntax(token, f"no viable alternative at input '.{'?' if optional else ''}{_shown(token)}'")
+                self._recover()
             return operand
         self._nested(operand.depth + 1)
         if optional:
@@ -305,11 +340,13 @@ class _Parser:
 
     def _arguments(self) -> list[Node]:
         args: list[Node] = []
+        self._closers += (")", ",")
         if self._token.kind != ")":
             args.append(self._expr())
             while self._token.kind == ",":
                 self._next()
                 args.append(self._expr())
+        del self._closers[-2:]
         self._expect(")", "')'")
         return args
 
@@ -335,7 +372,7 @@ class _Parser:
             return self._named()
         if kind == "(":
             self._next()
-            node = self._expr()
+            node = self._inside(")", self._expr)
             self._expect(")", "')'")
             return node
         if kind == "[":
@@ -355,7 +392,7 @@ class _Parser:
             self._next()
             dot = "."
             if self._token.kind != "IDENT":
-                self._syntax(self._token, f"no viable alternative at input '.{self._token.text}'")
+                self._syntax(self._token, f"no viable alternative at input '.{_shown(self._token)}'")
                 raise _Abort
         ahead = 1
         while self._peek(ahead) == "." and self._peek(ahead + 1) == "IDENT":
@@ -381,6 +418,8 @@ class _Parser:
 
     def _list(self) -> Node:
         opening = self._next()
+        self._closers += ("]", ",")
+        self._opened = (self._index, _LIST_NAMES)
         elements: list[Node] = []
         optional: set[int] = set()
         while self._token.kind not in ("]", ",") or (self._token.kind == "," and elements):
@@ -396,11 +435,14 @@ class _Parser:
             elements.append(self._expr())
         if self._token.kind == "," and not elements:
             self._next()
+        del self._closers[-2:]
         self._expect("]", "']'")
         return ListLiteral(opening.offset, elements, frozenset(optional))
 
     def _entries(self, named: bool) -> list[Entry]:
         entries: list[Entry] = []
+        self._opened = (self._index, _MAP_NAMES)
+        self._closers += ("}", ",", ":")
         while self._token.kind not in ("}", ",") or (self._token.kind == "," and entries):
             if entries:
                 if self._token.kind != ",":
@@ -415,8 +457,14 @@ class _Parser:
             if named:
                 name = self._token
                 if name.kind not in ("IDENT", "ESC"):
-                    self._syntax(name, f"mismatched input '{name.text}' expecting {{IDENTIFIER, ESC_IDENTIFIER}}")
-                    raise _Abort
+                    expected = _FIELD_NAMES if not entries else "{IDENTIFIER, ESC_IDENTIFIER}"
+                    deletes = self._peek() in ("IDENT", "ESC") and name.kind != "EOF"
+                    fault = "extraneous" if deletes else "mismatched"
+                    self._syntax(name, f"{fault} input '{name.text}' expecting {expected}")
+                    if not deletes:
+                        raise _Abort
+                    self._next()
+                    name = self._token
                 self._next()
                 key = name.text if name.kind == "IDENT" else name.text[1:-1]
                 if name.kind == "ESC" and not self._escaped:
@@ -427,6 +475,7 @@ class _Parser:
             entries.append(Entry(colon.offset, key, self._expr(), optional))
         if self._token.kind == "," and not entries:
             self._next()
+        del self._closers[-3:]
         self._expect("}", "'}'")
         return entries
 
