@@ -40,8 +40,13 @@ def tolerated(device: DeviceView, ask: Ask, features: Features) -> bool:
 
 
 def takes(device: DeviceView, ask: Ask, features: Features) -> dict[str, Quantity] | None:
-    """What a pick takes of the device's capacity; None if its policies or its size refuse the request."""
-    return consumption(device.capacity, ask.capacity_requests, features.fractional_ranges)
+    """What a pick takes of the device's capacity (not to be changed); None if policies or size refuse the request."""
+    known = device.takes
+    if known is None or len(known) > 32:
+        known = device.takes = {}
+    if ask not in known:
+        known[ask] = consumption(device.capacity, ask.capacity_requests, features.fractional_ranges)
+    return known[ask]
 
 
 def needs_no_capacity(device: DeviceView, ask: Ask, features: Features) -> bool:

@@ -21,17 +21,17 @@ from kubedra.base.quantity import Quantity
 class CapacityTable:
     """The capacities of one device, parsed. ``plain``: a request for nothing always fits a device that is free."""
 
-    __slots__ = ("entries", "plain")
+    __slots__ = ("entries", "keys", "plain")
 
     def __init__(self, raw: Mapping[str, DeviceCapacity]) -> None:
         self.entries = tuple((key, offered(item.value), item) for key, item in raw.items())
+        self.keys = raw.keys()
         self.plain = not any(item.request_policy for item in raw.values())
 
 
 def consumption(table: CapacityTable, requests: Mapping[str, Quantity], fractional: bool) -> dict[str, Quantity] | None:
     """What an allocation with these requests takes of each capacity, or None if the device can't serve them."""
-    known = {key for key, _, _ in table.entries}
-    if not requests.keys() <= known:
+    if not requests.keys() <= table.keys:
         return None
     taken: dict[str, Quantity] = {}
     for key, total, item in table.entries:

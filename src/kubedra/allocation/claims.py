@@ -42,11 +42,8 @@ class Ask:
     tolerations: tuple[DeviceToleration, ...]
     capacity: tuple[tuple[str, Quantity], ...]
     admin: bool
-
-    @property
-    def capacity_requests(self) -> dict[str, Quantity]:
-        """The capacity requests as a mapping."""
-        return dict(self.capacity)
+    # The capacity requests as a mapping (not to be changed).
+    capacity_requests: dict[str, Quantity]
 
 
 @dataclass(slots=True, eq=False)
@@ -61,6 +58,8 @@ class Alternative:
     count: int
     # Places of the constraints (of the claim) that apply to it.
     constraints: tuple[int, ...] = ()
+    # An earlier alternative of the request asks exactly the same.
+    repeats: bool = False
 
     @property
     def short_name(self) -> str:
@@ -135,7 +134,7 @@ class Asks:
         key = (selection, tolerations, tuple((k, str(q)) for k, q in capacity), admin)
         ask = self._known.pop(key, None)
         if ask is None:
-            ask = Ask(selection, tolerations, capacity, admin)
+            ask = Ask(selection, tolerations, capacity, admin, dict(capacity))
         self._known[key] = ask
         if len(self._known) > self._limit:
             del self._known[next(iter(self._known))]
@@ -258,6 +257,10 @@ def _prepare_alternative(
     )
     constraints = tuple(i for i, c in enumerate(claim.constraints) if c.covers(request.name, name))
     alternative = Alternative(name, raw.device_class_name, device_class, ask, all_devices, count, constraints)
+    alternative.repeats = any(
+        (a.ask, a.all_devices, a.count, a.constraints) == (ask, all_devices, count, constraints)
+        for a in request.alternatives
+    )
     request.alternatives.append(alternative)
     if all_devices:
         pod.has_all = True

@@ -16,6 +16,7 @@ from kubedra.allocation.amounts import needed
 from kubedra.allocation.capacity import CapacityTable
 from kubedra.allocation.taints import rule_matches
 from kubedra.api.resource_v1 import Device, DeviceAttribute, DeviceTaint, DeviceTaintRule, ResourceSlice
+from kubedra.base.quantity import Quantity
 from kubedra.base.semver import Semver, SemverError
 
 DeviceId: TypeAlias = tuple[str, str, str]
@@ -65,7 +66,7 @@ class CounterUses:
 class DeviceView:
     """One device: its identity and what the candidate test needs of it."""
 
-    __slots__ = ("_capacity", "consumes", "id", "multi", "raw", "slice", "taints")
+    __slots__ = ("_capacity", "consumes", "id", "multi", "raw", "slice", "taints", "takes")
 
     def __init__(self, raw: Device, slice_: SliceView, consumes: CounterUse | None) -> None:
         self.raw = raw
@@ -75,6 +76,8 @@ class DeviceView:
         self.multi = bool(raw.allow_multiple_allocations)
         self.taints: tuple[DeviceTaint, ...] = raw.taints
         self._capacity: CapacityTable | None = None
+        # What picks take, by what is asked; filled by candidates.py.
+        self.takes: dict[object, dict[str, Quantity] | None] | None = None
 
     @property
     def name(self) -> str:

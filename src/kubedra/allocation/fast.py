@@ -61,7 +61,7 @@ def may_overflow(pod: PreparedPod, everything: dict[Alternative, list[int]]) -> 
 class FastGuide:
     """The guide for one attempt."""
 
-    __slots__ = ("_attempt", "_everything", "_failed", "_frames", "_kinds", "_masks", "_values")
+    __slots__ = ("_attempt", "_everything", "_failed", "_frames", "_kinds", "_masks", "_values", "weight")
 
     def __init__(self, attempt: Attempt, masks: dict[Ask, int], everything: dict[Alternative, list[int]]) -> None:
         self._attempt = attempt
@@ -71,6 +71,7 @@ class FastGuide:
         self._frames = 0
         self._kinds: KindTable | None = None
         self._values: dict[str, dict[ValueSet, int]] = {}
+        self.weight = 2
 
     # -- Guide --------------------------------------------------------------------------------------------------------
 
@@ -88,6 +89,7 @@ class FastGuide:
             kinds = self._kinds
             if kinds is None:
                 kinds = self._kinds = kinds_of_node(self._attempt, self._masks, self._everything)
+                self.weight = 20
             frame.key = self._key(frame, kinds)
             if frame.key in self._failed:
                 frame.key = None

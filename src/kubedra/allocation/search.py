@@ -31,7 +31,9 @@ NONE, PAUSE = -1, -2
 
 
 class Guide(Protocol):
-    """What can make a search faster without changing what it finds."""
+    """What can make a search faster without changing what it finds. ``weight``: what a choice costs, in steps."""
+
+    weight: int
 
     def candidates(self, frame: Frame) -> Iterable[int]:
         """The devices worth a try for this pick, in order; none if the branch is hopeless."""
@@ -239,7 +241,12 @@ class Search:
                     overflow = -1
                 if frame.alternative is None:
                     frame.index += 1
-                    if frame.index >= len(claims[frame.claim].requests[frame.request].alternatives):
+                    alternatives = claims[frame.claim].requests[frame.request].alternatives
+                    if self.guide is not None:
+                        # An alternative that asks the same as a failed one fails as well.
+                        while frame.index < len(alternatives) and alternatives[frame.index].repeats:
+                            frame.index += 1
+                    if frame.index >= len(alternatives):
                         stack.pop()
                         continue
                     claim, request, index, number, start = frame.claim, frame.request, frame.index, 0, 0
@@ -281,6 +288,8 @@ class Search:
             bits = self.everything[alternative]
             return bits[frame.number : frame.number + 1]
         if self.guide is not None:
+            # Guiding costs more than testing a device: the budget is one of time, after all.
+            self.steps += self.guide.weight
             return self.guide.candidates(frame)
         return range(frame.start, len(self.attempt.devices))
 
