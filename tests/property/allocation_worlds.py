@@ -128,12 +128,12 @@ def devices(draw: st.DrawFn, prefix: str, counters: bool, errors: bool, most: in
 
 
 @st.composite
-def pools(draw: st.DrawFn, name: str, errors: bool, most: int) -> list[Tree]:
-    """The slices of one complete pool on node n."""
+def pools(draw: st.DrawFn, name: str, errors: bool, most: int, node: str = "n") -> list[Tree]:
+    """The slices of one complete pool on a node, or on all nodes."""
     counters = draw(st.booleans())
     parts = [draw(devices(f"{name}-{i}-", counters, errors, most)) for i in range(draw(st.integers(1, 2)))]
     count = len(parts) + counters
-    where: Tree = {"nodeName": "n"} if draw(st.integers(0, 3)) else {"allNodes": True}
+    where: Tree = {"nodeName": node} if draw(st.integers(0, 3)) else {"allNodes": True}
     spec = {"driver": DRIVER, "pool": {"name": name, "generation": 1, "resourceSliceCount": count}, **where}
     slices = [{"metadata": {"name": f"{name}-{i}"}, "spec": {**spec, "devices": part}} for i, part in enumerate(parts)]
     if counters:
@@ -216,4 +216,26 @@ def worlds(draw: st.DrawFn, errors: bool = False, everything: bool = False, most
         [from_tree(DeviceClass, c) for c in CLASSES],
         [from_tree(ResourceClaim, c) for c in allocated],
         [draw(claims(f"c{i}", errors, everything)) for i in range(draw(st.sampled_from([1, 1, 1, 2])))],
+    )
+
+
+@st.composite
+def fleets(draw: st.DrawFn) -> World:
+    """Some nodes, many of them alike, and pods of few kinds."""
+    shapes = [draw(pools("local", True, 3, "NODE")) for _ in range(2)]
+    nodes, slices = [], []
+    for index in range(draw(st.integers(2, 6))):
+        name = f"n{index}"
+        nodes.append(from_tree(Node, {"metadata": {"name": name}}))
+        for tree in draw(st.sampled_from(shapes)):
+            spec = {**tree["spec"], "pool": {**tree["spec"]["pool"], "name": name}}
+            if "nodeName" in spec:
+                spec["nodeName"] = name
+            slices.append({"metadata": {"name": f"{name}-{tree['metadata']['name']}"}, "spec": spec})
+    return World(
+        nodes,
+        [from_tree(ResourceSlice, s) for s in slices],
+        [from_tree(DeviceClass, c) for c in CLASSES],
+        [],
+        [draw(claims(f"c{i}", True, draw(st.booleans()))) for i in range(2)],
     )

@@ -19,7 +19,7 @@ from kubedra.api.resource_v1 import (
     DeviceRequestAllocationResult,
     ResourceClaim,
 )
-from tests.property.allocation_worlds import World, compile_toy, matches, worlds
+from tests.property.allocation_worlds import World, compile_toy, fleets, matches, worlds
 
 # KUBEDRA_EXAMPLES=5000 for a long run by hand.
 EXAMPLES = int(os.environ.get("KUBEDRA_EXAMPLES", "120"))
@@ -249,3 +249,33 @@ def test_a_kept_index_answers_like_one_built_afresh(world: World, events: list[t
         assert isinstance(finding, Aborted)
     else:
         assert not isinstance(finding, Found)
+
+
+@bounded
+@given(fleets(), st.lists(st.integers(0, 3), min_size=1, max_size=10))
+def test_the_finder_finds_the_node_that_trying_all_would_find(world: World, steps: list[int]) -> None:
+    allocator = build(world)
+    finder = Finder(allocator)
+    names = [node.metadata.name for node in world.nodes]
+    held: list[str] = []
+    for number, step in enumerate(steps):
+        if step == 3 and held:
+            allocator.ledger.remove_claim(held.pop(0))
+            continue
+        claim = [world.claims[step % 2]]
+        expected: tuple[str, object] | None = None
+        for name in names:
+            outcome = allocator.allocate(name, claim)
+            if isinstance(outcome, Allocated) or (isinstance(outcome, AllocationError) and not outcome.node_only):
+                expected = name, comparable(outcome)
+                break
+        for finding in (finder.find(claim), finder.find(claim, names), finder.find(claim, 2 ** len(names) - 1)):
+            if isinstance(finding, Found):
+                assert expected == (finding.node, comparable(finding.allocated))
+            elif isinstance(finding, Aborted):
+                assert expected == (finding.node, comparable(finding.error))
+            else:
+                assert expected is None
+        if isinstance(finding, Found):
+            allocator.ledger.assume(f"pod-{number}", finding.allocated.allocations[0])
+            held.append(f"pod-{number}")
