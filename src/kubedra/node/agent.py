@@ -238,7 +238,12 @@ class Agent:
             self_signed = importlib.import_module("kubedra.node.certificates").self_signed
             folder = self.paths.node_dir / "pki"
             cert, key = self_signed(folder, settings.node, settings.address, self._clock.now())
-        return tls_context(cert, key, settings.client_ca_file)
+        authority = settings.client_ca_file
+        if authority is None:
+            # Beside an embedded server the authority is where that server keeps it.
+            beside = settings.data_dir / "pki" / "ca.crt"
+            authority = beside if beside.exists() else None
+        return tls_context(cert, key, authority)
 
     def _find_log(self, namespace: str, pod: str, container: str, previous: bool) -> LogTarget:
         wanted = (namespace, pod)

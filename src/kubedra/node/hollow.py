@@ -1,9 +1,9 @@
 """Hollow nodes: Node objects whose pods "run" without processes, thousands of them in one process.
 
-For trying out fleets: everything but the node itself is real. All hollow nodes share one watch of pods; each pod
-gets one patch when it starts and one when it ends, and its claims count as prepared in memory, or are really
-prepared through a driver if there is one for them (``prepare``). Leases are long and renewed in one batch, so that
-an idle fleet costs almost nothing. Upstream counterpart: kubemark's hollow-node.
+For trying out fleets: everything but the node itself is real. All hollow nodes share one watch of pods; a pod gets one
+patch when it starts and one when it ends. Its claims are checked as a real node checks them and then count as prepared,
+unless the caller passes functions that prepare them. Leases are long and renewed in one batch, so that an idle fleet
+costs almost nothing. Upstream counterpart: kubemark's hollow-node.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ from typing import Any
 from kubedra.api import kinds
 from kubedra.api.core_v1 import Node, Pod
 from kubedra.api.errors import ApiError
+from kubedra.api.resource_v1 import ResourceClaim
 from kubedra.base.clock import Clock, format_time
 from kubedra.client.clock import RealClock
+from kubedra.client.events import EventRecorder
 from kubedra.client.protocol import Client
 from kubedra.client.watch_cache import WatchCache
+from kubedra.node.claims.resolving import PrepareError, claim_names, wanted_claims
 from kubedra.node.node_status import architecture, conditions, node_info
 from kubedra.node.pods.status import ContainerRecord, PodFacts, Run, pod_status
 from kubedra.node.registration import renew_lease
@@ -63,8 +66,30 @@ class HollowSettings:
 Prepare = Callable[[Pod], Awaitable[None]]
 
 
-async def prepared_in_memory(pod: Pod) -> None:
-    """The default way to prepare: nothing is done."""
+class ClaimsInMemory:
+    """The default way to prepare: the checks of a real node, and no driver."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def prepare(self, pod: Pod) -> None:
+        """Refuses a pod that may not use its claims; raises PrepareError."""
+        if not pod.spec.resource_claims and pod.status.extended_resource_claim_status is None:
+            return
+        claims: dict[str, ResourceClaim | None] = {}
+        for name in claim_names(pod).values():
+            try:
+                claim = await self._client.get(kinds.RESOURCE_CLAIM, name, pod.metadata.namespace)
+                claims[name] = claim
+            except ApiError as error:
+                if error.code != 404:
+                    raise
+                claims[name] = None
+        wanted_claims(pod, claims, lambda driver: True)
+
+
+async def nothing_to_unprepare(pod: Pod) -> None:
+    """What was prepared in memory needs no undoing."""
 
 
 class HollowNodes:
@@ -76,13 +101,14 @@ class HollowNodes:
         settings: HollowSettings,
         clock: Clock | None = None,
         *,
-        prepare: Prepare = prepared_in_memory,
-        unprepare: Prepare = prepared_in_memory,
+        prepare: Prepare | None = None,
+        unprepare: Prepare = nothing_to_unprepare,
     ) -> None:
         self._client = client
         self._settings = settings
         self._clock = clock or RealClock()
-        self._prepare = prepare
+        self._prepare = prepare or ClaimsInMemory(client).prepare
+        self._events = EventRecorder(client, "kubelet", "hollow", self._clock)
         self._unprepare = unprepare
         self._names = {node.name: node for node in settings.nodes}
         self._info = node_info("hollow://1", settings.version)
@@ -95,6 +121,7 @@ class HollowNodes:
     async def run(self) -> None:
         """Runs until cancelled."""
         pods = WatchCache(self._client, kinds.POD, field_selector="spec.nodeName!=", clock=self._clock)
+        self._events.start()
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
@@ -109,6 +136,7 @@ class HollowNodes:
         finally:
             self.ready.clear()
             await pods.stop()
+            await self._events.stop()
 
     async def _each(self, work: Callable[[HollowNode], Awaitable[None]]) -> None:
         """Does something for every node, a few at a time."""
@@ -201,6 +229,9 @@ class HollowNodes:
                 if uid not in self._again:
                     break
             except Exception as error:
+                if isinstance(error, PrepareError):
+                    text = f"Failed to prepare dynamic resources: prepare dynamic resources: {error}"
+                    self._events.event(pod, kinds.POD, "Warning", "FailedPrepareDynamicResources", text)
                 if isinstance(error, ApiError) and error.code in (404, 409):
                     break  # gone, or another pod of that name
                 log.warning("hollow pod %s/%s: %s", pod.metadata.namespace, pod.metadata.name, error)

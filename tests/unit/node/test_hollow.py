@@ -90,3 +90,20 @@ async def test_a_failed_preparation_is_tried_again() -> None:
         pod(api, "p")
         await until(lambda: api.tree(kinds.POD, "p", "default").get("status", {}).get("phase") == "Running")
         assert len(tries) == 3
+
+
+async def test_claims_are_checked_although_no_driver_is_asked() -> None:
+    api = FakeApi()
+    async with fleet(api):
+        spec = {
+            "nodeName": "h1",
+            "containers": [{"name": "main"}],
+            "resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}],
+        }
+        tree = api.put(kinds.POD, {"metadata": {"name": "p"}, "spec": spec}, "default")
+        await until(lambda: "FailedPrepareDynamicResources" in dict(api.events()))
+        consumer = {"resource": "pods", "name": "p", "uid": tree["metadata"]["uid"]}
+        allocation = {"devices": {"results": [{"request": "r", "driver": "d", "pool": "p", "device": "x"}]}}
+        status = {"reservedFor": [consumer], "allocation": allocation}
+        api.put(kinds.RESOURCE_CLAIM, {"metadata": {"name": "c"}, "status": status}, "default")
+        await until(lambda: api.tree(kinds.POD, "p", "default").get("status", {}).get("phase") == "Running")
