@@ -75,9 +75,9 @@ def encode(states: tuple[ClaimState, ...]) -> bytes:
 
 
 def _device(device: Device) -> _Device:
-    return _Device(
-        device.pool_name, device.device_name, device.share_id, list(device.request_names), list(device.cdi_device_ids)
-    )
+    # Go writes a list that was never filled as null.
+    names, ids = list(device.request_names) or None, list(device.cdi_device_ids) or None
+    return _Device(device.pool_name, device.device_name, device.share_id, names, ids)
 
 
 def decode(content: bytes) -> tuple[ClaimState, ...]:

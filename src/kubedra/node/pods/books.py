@@ -114,6 +114,17 @@ class ContainerBook:
         self._begin(Run(run_id, now))
         self.ended(ContainerExit(128, finished=now, message=message, reason="StartError"))
 
+    def never_ran(self) -> None:
+        """The pod goes before the container ever ran: upstream tells it as one that was lost."""
+        if self.current is None:
+            end = ContainerExit(
+                137,
+                message="The container could not be located when the pod was terminated",
+                reason="ContainerStatusUnknown",
+            )
+            self.current = Run("", exit=end)
+            self.waiting = ("", "")
+
     def could_not_start(self, reason: str, message: str, now: datetime) -> None:
         """Something else was in the way: tried again soon."""
         self._failures += 1

@@ -118,7 +118,7 @@ def _container_status(pod: Pod, container: Container, record: ContainerRecord, f
         "started": running and record.started if kind != "init" else False,
     }
     shown = current or record.previous
-    if shown is not None:
+    if shown is not None and shown.id:
         status["containerID"] = f"{facts.runtime}://{shown.id}"
     if record.waiting_reason:
         status["state"] = {"waiting": _clean({"reason": record.waiting_reason, "message": record.waiting_message})}
@@ -162,7 +162,7 @@ def _terminated(run: Run, runtime: str, message: str) -> Tree:
             "message": end.message or message,
             "startedAt": _second(run.started),
             "finishedAt": _second(end.finished),
-            "containerID": f"{runtime}://{run.id}",
+            "containerID": f"{runtime}://{run.id}" if run.id else "",
         }
     )
 

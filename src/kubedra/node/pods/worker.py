@@ -78,7 +78,10 @@ class PodWorker:
     # ---- what others tell ----
 
     def update(self, pod: Pod) -> None:
-        """The pod changed in the API."""
+        """The pod changed in the API, or was read there."""
+        # Watch and answers to writes overtake each other: nothing that is known may be unlearned.
+        if _revision(pod) < _revision(self.pod):
+            return
         meta, before = pod.metadata, self.pod.metadata
         # Our own status writes come back too; they change nothing that matters here.
         matters = (
@@ -114,8 +117,9 @@ class PodWorker:
         return self.gone or bool(self.pod.metadata.deletion_timestamp)
 
     def _written(self, pod: Pod) -> None:
-        if pod.metadata.uid == self.uid and pod.metadata.resource_version:
-            self.pod = pod if not self.gone else self.pod
+        # The answer to our own write may be the first to tell of a deletion.
+        if pod.metadata.uid == self.uid and not self.gone:
+            self.update(pod)
 
     # ---- the life of the pod ----
 
@@ -408,6 +412,9 @@ class PodWorker:
         await self._stop(mains)
         for container in reversed(self.pod.spec.init_containers):
             await self._stop((container.name,))
+        if self.deleting:
+            for book in self.books.values():
+                book.never_ran()
         if not self._ended:
             codes = [self.books[name].view.exit_code for name in mains]
             self._ended = "Succeeded" if all(code == 0 for code in codes) else "Failed"
@@ -502,3 +509,8 @@ class PodWorker:
     def _event(self, type_: str, reason: str, note: str) -> None:
         with contextlib.suppress(Exception):
             self._services.events.event(self.pod, kinds.POD, type_, reason, note)
+
+
+def _revision(pod: Pod) -> int:
+    version = pod.metadata.resource_version
+    return int(version) if version.isdigit() else 0
