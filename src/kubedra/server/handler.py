@@ -15,8 +15,9 @@ from kubedra.server.calls import Call
 from kubedra.server.representation import represent_list, represent_object, wanted
 from kubedra.server.requests import Request, Response, error_response, json_response
 from kubedra.server.routing import Target, resolve
+from kubedra.server.serving import VIRTUAL, Served
 from kubedra.server.state import ServerState
-from kubedra.server.store import StoreUnavailable
+from kubedra.server.store import Record, StoreUnavailable
 from kubedra.server.verbs import creating, deleting, patching, reading, updating, watching
 from kubedra.server.verbs.storing import unavailable
 
@@ -89,6 +90,35 @@ class Handler:
         target = Target(kind.group, kind.version, served, kind.plural, namespace, name)
         self._authorize(request, target, verb)
         return Call(self.state, request, served, verb, namespace, name)
+
+    async def write(
+        self, request: Request, kind: Kind[Any], verb: str, namespace: str, name: str, subresource: str = ""
+    ) -> tuple[Served, Record] | None:
+        """A create, update or patch from this process; None where only the full path through `handle` will do.
+
+        Raises `ApiError`.
+        """
+        served = self.state.catalogue.find(kind.group, kind.version, kind.plural)
+        if served is None or served.kind.kind in VIRTUAL or subresource not in ("", "status"):
+            return None
+        if subresource and not served.has_status:
+            return None
+        target = Target(kind.group, kind.version, served, kind.plural, namespace, name, subresource)
+        if (kind.namespaced and not namespace) or verb not in kind.verbs:
+            return None
+        self._authorize(request, target, verb)
+        call = Call(self.state, request, served, verb, namespace, name, subresource)
+        try:
+            if verb == "create":
+                record = await creating.create(call)
+            elif verb == "update":
+                record, _ = await updating.update(call)
+            else:
+                record, _ = await patching.patch(call)
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+        self.counts[(verb, kind.plural, 200)] += 1
+        return served, record
 
     async def _path(self, request: Request) -> Response:
         path = request.path.rstrip("/") or "/"

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from kubedra.api import codec
 from kubedra.api.errors import ApiError
 from kubedra.api.kinds import Kind
-from kubedra.client.protocol import ListResult, Response, WatchEvent
+from kubedra.client.protocol import PATCH_CONTENT_TYPES, ListResult, PatchType, Response, WatchEvent
 from kubedra.client.requests import RequestingClient, error_from
 from kubedra.server.access.users import AUTHENTICATED, User
 from kubedra.server.calls import Call
@@ -25,6 +25,7 @@ from kubedra.server.verbs import reading
 from kubedra.server.verbs.watching import BOOKMARK_SECONDS, Watching
 
 T = TypeVar("T")
+_JSON = "application/json"
 
 
 def decoded(served: Served, record: Record) -> Any:
@@ -83,6 +84,109 @@ class InProcessClient(RequestingClient):
         if answer.stream is not None:
             content = b"".join([chunk async for chunk in answer.stream])
         return Response(answer.status, {name.lower(): value for name, value in answer.headers}, content)
+
+    async def _write(
+        self,
+        kind: Kind[T],
+        verb: str,
+        namespace: str,
+        name: str,
+        subresource: str,
+        content_type: str,
+        body: bytes,
+        query: dict[str, str],
+    ) -> T | None:
+        """A write whose answer is the shared decoded object; None where it has to go through `request`."""
+        request = Request("", "", query, self._headers | {"content-type": content_type}, body, self._user)
+        outcome = await self._handler.write(request, kind, verb, namespace, name, subresource)
+        if outcome is None:
+            return None
+        found: T = decoded(*outcome)
+        return found
+
+    async def create(
+        self,
+        kind: Kind[T],
+        obj: Any,
+        namespace: str = "",
+        *,
+        name: str = "",
+        subresource: str = "",
+        field_manager: str = "",
+        dry_run: bool = False,
+    ) -> T:
+        """Create an object, or POST to a subresource."""
+        if not subresource:
+            query = _write_query(field_manager, dry_run)
+            body = codec.encode(obj)
+            found = await self._write(kind, "create", namespace, "", "", _JSON, body, query)
+            if found is not None:
+                return found
+        return await super().create(
+            kind, obj, namespace, name=name, subresource=subresource, field_manager=field_manager, dry_run=dry_run
+        )
+
+    async def update(
+        self,
+        kind: Kind[T],
+        tree: dict[str, Any],
+        namespace: str = "",
+        *,
+        subresource: str = "",
+        field_manager: str = "",
+        dry_run: bool = False,
+    ) -> T:
+        """Replace an object by a tree."""
+        query = _write_query(field_manager, dry_run)
+        name = tree["metadata"]["name"]
+        found = await self._write(kind, "update", namespace, name, subresource, _JSON, codec.encode(tree), query)
+        if found is not None:
+            return found
+        return await super().update(
+            kind, tree, namespace, subresource=subresource, field_manager=field_manager, dry_run=dry_run
+        )
+
+    async def patch(
+        self,
+        kind: Kind[T],
+        name: str,
+        patch: Any,
+        namespace: str = "",
+        *,
+        patch_type: PatchType = "merge",
+        subresource: str = "",
+        field_manager: str = "",
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> T:
+        """Patch an object."""
+        query = _write_query(field_manager, dry_run)
+        if force:
+            query["force"] = "true"
+        document = {"apiVersion": kind.api_version, "kind": kind.kind} | patch if patch_type == "apply" else patch
+        found = await self._write(
+            kind,
+            "patch",
+            namespace,
+            name,
+            subresource,
+            PATCH_CONTENT_TYPES[patch_type],
+            codec.encode(document),
+            query,
+        )
+        if found is not None:
+            return found
+        return await super().patch(
+            kind,
+            name,
+            patch,
+            namespace,
+            patch_type=patch_type,
+            subresource=subresource,
+            field_manager=field_manager,
+            force=force,
+            dry_run=dry_run,
+        )
 
     async def get(self, kind: Kind[T], name: str, namespace: str = "") -> T:
         """One object."""
@@ -177,6 +281,15 @@ def _query(label_selector: str, field_selector: str, resource_version: str) -> d
         query["fieldSelector"] = field_selector
     if resource_version:
         query["resourceVersion"] = resource_version
+    return query
+
+
+def _write_query(field_manager: str, dry_run: bool) -> dict[str, str]:
+    query: dict[str, str] = {}
+    if field_manager:
+        query["fieldManager"] = field_manager
+    if dry_run:
+        query["dryRun"] = "All"
     return query
 
 

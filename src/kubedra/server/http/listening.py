@@ -7,6 +7,7 @@ upstream pull requests will replace it.
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import socket
 import ssl
@@ -27,6 +28,39 @@ class PortInUse(StoreError):
     """The port that was asked for is taken."""
 
 
+class JoinedWrites:
+    """A transport that sends what one turn of the loop wrote as one piece: head and body of an answer together.
+
+    Over TLS every write is a record and a system call of its own.
+    """
+
+    __slots__ = ("_loop", "_parts", "_transport")
+
+    def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._parts: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        """Queues data until the end of this turn."""
+        if not self._parts:
+            self._loop.call_soon(self._flush)
+        self._parts.append(data)
+
+    def _flush(self) -> None:
+        parts, self._parts = self._parts, []
+        if parts and not self._transport.is_closing():
+            self._transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
+
+    def close(self) -> None:
+        """Sends what is queued, then closes."""
+        self._flush()
+        self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
 class CertificateProtocol(HttpToolsProtocol):
     """HTTP/1.1 whose scope knows the user of the client certificate."""
 
@@ -34,7 +68,7 @@ class CertificateProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: Any) -> None:
         """Reads the peer certificate, which TLS has verified."""
-        super().connection_made(transport)
+        super().connection_made(JoinedWrites(transport, self.loop))  # type: ignore[arg-type]
         tls = transport.get_extra_info("ssl_object")
         certificate = tls.getpeercert() if tls is not None else None
         if certificate:
