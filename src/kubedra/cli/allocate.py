@@ -7,22 +7,19 @@ dump, or a fleet file. What one pod gets is taken for the next.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import Any
 
 import click
 import msgspec
 
 from kubedra.base.features import VERSIONS, FeatureGates
-from kubedra.cli.cluster_objects import DUMP_COMMAND, ClusterObjects, read_cluster, read_file, read_fleet
 from kubedra.cli.connect import Target, cluster_options
-from kubedra.cli.output import JSON_OUTPUT, Refusal, print_json
+from kubedra.cli.output import JSON_OUTPUT, print_json
 
 
 @click.command()
 @click.option("--jsonl", is_flag=True, help="Read scenarios from standard input, one a line, and answer each.")
 @click.option("-f", "--filename", "files", multiple=True, metavar="FILE", help="Pods and claims to allocate for.")
-@click.option("--dump", metavar="FILE", help=f"Objects of a cluster, made with: {DUMP_COMMAND}")
+@click.option("--dump", metavar="FILE", help="Objects of a cluster from a file (- for standard input).")
 @click.option("--fleet", metavar="FILE", help="A simulated fleet instead of a cluster.")
 @click.option(
     "--kubernetes-version",
@@ -48,50 +45,24 @@ def allocate(
         return _scenarios(kubernetes_version or "1.37")
     if not files:
         raise click.UsageError("give scenarios with --jsonl, or pods and claims with -f FILE")
-    if dump and fleet:
-        raise click.UsageError("--dump and --fleet exclude each other")
-    cluster, version = _cluster(dump, fleet, target)
-    gates = FeatureGates.parse(feature_gates, kubernetes_version or version)
-    wanted = ClusterObjects()
-    for path in files:
-        read_file(wanted, path, target.namespace or "default")
+    from kubedra.cli.allocating import World, answer, as_tree, print_answers, upgrade_changes
+    from kubedra.cli.sources import Gathering, Source
 
-    from kubedra.cli.allocating import answer, as_tree, print_answers, upgrade_changes
-
-    answers = answer(cluster, wanted, gates)
-    changes = upgrade_changes(answers, cluster, wanted, gates)
+    FeatureGates.parse(feature_gates)
+    source = Source(target, dump, fleet, kubernetes_version, feature_gates)
+    namespace = source.namespace()
+    cluster = source.read(namespace)
+    gates = cluster.gates
+    wanted = Gathering()
+    wanted.add_files(files, namespace)
+    world = World.of(cluster, wanted)
+    answers = answer(world, gates)
+    changes = upgrade_changes(answers, world, gates)
     if output == "json":
         print_json(as_tree(answers, gates, changes))
     else:
         print_answers(answers, gates, changes)
     return 0 if all(item.fits for item in answers) else 3
-
-
-def _cluster(dump: str | None, fleet: str | None, target: Target) -> tuple[ClusterObjects, str]:
-    if fleet:
-        return read_fleet(fleet), "1.37"
-    if dump:
-        objects = ClusterObjects()
-        read_file(objects, dump, "default")
-        return objects, "1.37"
-    from kubedra.cli.connect import with_client
-
-    async def work(client: Any, _: Any) -> tuple[ClusterObjects, str]:
-        return await read_cluster(client), await _version(client)
-
-    return with_client(target, work)
-
-
-async def _version(client: Any) -> str:
-    """The version of a live cluster, as near as we know it."""
-    answer = await client.request("GET", "/version")
-    tree = msgspec.json.decode(answer.body) if answer.status < 300 else {}
-    version = f"{tree.get('major', '1')}.{str(tree.get('minor', '37')).rstrip('+')}"
-    if version in VERSIONS:
-        return version
-    newest = VERSIONS[-1]
-    click.echo(f"the cluster is of version {version}; answering as {newest}", err=True)
-    return newest
 
 
 def _scenarios(version: str) -> int:
@@ -112,6 +83,3 @@ def _scenarios(version: str) -> int:
         sys.stdout.buffer.write(msgspec.json.encode(result) + b"\n")
         sys.stdout.buffer.flush()
     return 0
-
-
-__all__: Sequence[str] = ("Refusal", "allocate")

@@ -19,10 +19,18 @@ from kubedra.allocation.reasons import explain
 from kubedra.api.codec import to_tree
 from kubedra.api.core_v1 import Node, Pod
 from kubedra.api.meta_v1 import ObjectMeta
-from kubedra.api.resource_v1 import AllocationResult, ResourceClaim, ResourceClaimTemplate
+from kubedra.api.resource_v1 import (
+    AllocationResult,
+    DeviceClass,
+    DeviceTaintRule,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
+)
 from kubedra.base.features import VERSIONS, FeatureGates
 from kubedra.base.node_selectors import matches_node_selector
-from kubedra.cli.cluster_objects import ClusterObjects
+from kubedra.cli.sources import Gathering
+from kubedra.insight.snapshots import Snapshot
 
 
 @dataclass
@@ -41,8 +49,29 @@ class Answer:
         return not self.problem
 
 
+@dataclass(frozen=True)
+class World:
+    """A cluster with the objects of the files laid over it, and the pods and claims to answer for."""
+
+    nodes: list[Node]
+    classes: list[DeviceClass]
+    slices: list[ResourceSlice]
+    rules: list[DeviceTaintRule]
+    templates: list[ResourceClaimTemplate]
+    claims: list[ResourceClaim]
+    pods: list[Pod]
+    wanted: list[ResourceClaim]
+
+    @classmethod
+    def of(cls, cluster: Snapshot, files: Gathering) -> World:
+        """Lay the objects of files over those of a cluster."""
+        names = ("nodes", "classes", "slices", "rules", "templates", "claims")
+        merged = {name: _merged(getattr(cluster, name), files.objects[name]) for name in names}
+        return cls(**merged, pods=files.objects["pods"], wanted=files.objects["claims"])
+
+
 class _Cluster:
-    def __init__(self, objects: ClusterObjects, gates: FeatureGates) -> None:
+    def __init__(self, objects: World, gates: FeatureGates) -> None:
         features = Features.of(gates)
         self.objects = objects
         self.inventory = Inventory(cel_engine(features), features)
@@ -69,17 +98,14 @@ class _Cluster:
         return str(uuid.UUID(hashlib.sha256(f"share {self._shares}".encode()).hexdigest()[:32], version=4))
 
 
-def answer(objects: ClusterObjects, wanted: ClusterObjects, gates: FeatureGates) -> list[Answer]:
-    """Allocate for every pod of a file, then for every claim that none of them uses. ``objects`` grows by the file's
-    own cluster objects (a file may bring its classes, or a whole cluster)."""
-    for name in ("nodes", "classes", "slices", "templates", "rules", "claims"):
-        _merge(getattr(objects, name), getattr(wanted, name))
+def answer(objects: World, gates: FeatureGates) -> list[Answer]:
+    """Allocate for every pod of the files, then for every claim that none of them uses."""
     cluster = _Cluster(objects, gates)
     claims = {(c.metadata.namespace, c.metadata.name): c for c in objects.claims}
     templates = {(t.metadata.namespace, t.metadata.name): t for t in objects.templates}
     used: set[tuple[str, str]] = set()
     answers = []
-    for pod in wanted.pods:
+    for pod in objects.pods:
         mine: list[ResourceClaim] = []
         problem = ""
         for entry in pod.spec.resource_claims:
@@ -97,7 +123,7 @@ def answer(objects: ClusterObjects, wanted: ClusterObjects, gates: FeatureGates)
                 mine.append(claim)
         subject = f"pod {pod.metadata.namespace}/{pod.metadata.name}"
         answers.append(Answer(subject, problem=problem) if problem else _place(cluster, subject, pod, mine, claims))
-    for claim in wanted.claims:
+    for claim in objects.wanted:
         place = (claim.metadata.namespace, claim.metadata.name)
         if place not in used:
             answers.append(_place(cluster, f"claim {'/'.join(place)}", None, [claim], claims))
@@ -182,25 +208,19 @@ def _may_run(node: Node, pod: Pod | None, done: Iterable[ResourceClaim]) -> bool
     return required is None or matches_node_selector(required, labels, name)
 
 
-def _merge(old: list[Any], new: list[Any]) -> None:
-    places = {(o.metadata.namespace, o.metadata.name): i for i, o in enumerate(old)}
-    for obj in new:
-        place = places.get((obj.metadata.namespace, obj.metadata.name))
-        if place is None:
-            old.append(obj)
-        else:
-            old[place] = obj
+def _merged(old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
+    found = {(o.metadata.namespace, o.metadata.name): o for o in old}
+    found |= {(o.metadata.namespace, o.metadata.name): o for o in new}
+    return list(found.values())
 
 
-def upgrade_changes(
-    answers: Sequence[Answer], objects: ClusterObjects, wanted: ClusterObjects, gates: FeatureGates
-) -> list[str]:
+def upgrade_changes(answers: Sequence[Answer], objects: World, gates: FeatureGates) -> list[str]:
     """What the newest version would answer otherwise, one line each; nothing when this is the newest."""
     newest = VERSIONS[-1]
     if gates.version == newest:
         return []
     changes = []
-    for mine, theirs in zip(answers, answer(objects, wanted, FeatureGates(newest, gates.overrides)), strict=True):
+    for mine, theirs in zip(answers, answer(objects, FeatureGates(newest, gates.overrides)), strict=True):
         if mine.fits != theirs.fits:
             verb = f"would fit on {theirs.node}" if theirs.fits else f"would not fit: {theirs.problem}"
             changes.append(f"with Kubernetes {newest} {mine.subject} {verb}")
@@ -252,6 +272,3 @@ def print_answers(answers: Sequence[Answer], gates: FeatureGates, changes: Seque
         click.echo(f"answered as Kubernetes {gates.version}")
     for change in changes:
         click.echo(change)
-
-
-__all__ = ["Answer", "answer", "as_tree", "print_answers", "upgrade_changes"]

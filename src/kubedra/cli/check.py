@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
-from kubedra.base.features import VERSIONS, FeatureGates
-from kubedra.cli.cluster_objects import DUMP_COMMAND, ClusterObjects, read_cluster, read_file
-from kubedra.cli.connect import Target, cluster_options, with_client
+from kubedra.base.features import VERSIONS
+from kubedra.cli.connect import Target, cluster_options
 from kubedra.cli.output import JSON_OUTPUT, print_json
 
 
@@ -18,26 +15,23 @@ def check() -> None:
 
 
 @check.command()
-@click.option("--dump", metavar="FILE", help=f"Objects of a cluster, made with: {DUMP_COMMAND}")
-@click.option("--kubernetes-version", type=click.Choice(VERSIONS), default="1.37", help="Judge as this version.")
+@click.option("--dump", metavar="FILE", help="Objects of a cluster from a file (- for standard input).")
+@click.option("--kubernetes-version", type=click.Choice(VERSIONS), default=None, help="Judge as this version.")
 @click.option("--feature-gates", default="", metavar="A=true,B=false", help="Gates that differ from their default.")
 @JSON_OUTPUT
 @cluster_options
-def allocations(dump: str | None, kubernetes_version: str, feature_gates: str, output: str, target: Target) -> int:
+def allocations(
+    dump: str | None, kubernetes_version: str | None, feature_gates: str, output: str, target: Target
+) -> int:
     """Prove that nothing is handed out twice and that every allocation satisfies its claim."""
     from kubedra.allocation.features import Features
     from kubedra.audit import check_allocations
+    from kubedra.cli.sources import Source
 
-    features = Features.of(FeatureGates.parse(feature_gates, kubernetes_version))
-    if dump:
-        objects = ClusterObjects()
-        read_file(objects, dump)
-    else:
-
-        async def work(client: Any, _: Any) -> ClusterObjects:
-            return await read_cluster(client)
-
-        objects = with_client(target, work)
+    objects = Source(target, dump, None, kubernetes_version, feature_gates).read()
+    for unseen in objects.unseen:
+        click.echo(f"not seen: {unseen.plural} ({unseen.why}); what depends on them is not checked", err=True)
+    features = Features.of(objects.gates)
     found = check_allocations(
         features,
         nodes=objects.nodes,

@@ -6,6 +6,7 @@ what plain kubectl prints (``DUMP_COMMAND``); a user with few rights gets what t
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,8 @@ import click
 import msgspec
 
 from kubedra.allocation.scenario import with_defaults
-from kubedra.api import codec, coordination_v1, core_v1, meta_v1, resource_v1
+from kubedra.api import codec, coordination_v1, core_v1, kinds, meta_v1, resource_v1
+from kubedra.api.canonical import normalise
 from kubedra.api.conversion import convert, storage_api_version
 from kubedra.base.features import VERSIONS, FeatureGates
 from kubedra.cli.connect import Target, cluster_options
@@ -101,7 +103,7 @@ class Gathering:
             tree = {**tree, "metadata": {**metadata, "namespace": metadata.get("namespace") or namespace}}
         field_name, type_ = TYPES[kind]
         try:
-            self.objects[field_name].append(codec.from_tree(type_, tree))
+            self.objects[field_name].append(_decoded(kind, type_, tree))
         except msgspec.ValidationError as error:
             name = (tree.get("metadata") or {}).get("name", "")
             raise Refusal(f"{where}: {kind} {name} can't be read: {error}") from None
@@ -173,6 +175,19 @@ class Gathering:
             metadata = msgspec.structs.replace(meta, uid=uid)
             pods.append(msgspec.structs.replace(pod, metadata=metadata, status=status))
         self.objects["pods"] = pods
+
+
+def _decoded(kind: str, type_: type[Any], tree: dict[str, Any]) -> Any:
+    try:
+        return codec.from_tree(type_, tree)
+    except msgspec.ValidationError:
+        # People write quantities as numbers, too.
+        found = kinds.by_resource(
+            tree["apiVersion"].rpartition("/")[0], tree["apiVersion"].rpartition("/")[2], PLURALS[kind]
+        )
+        if found is None:
+            raise
+        return codec.from_tree(type_, normalise(found.definition, copy.deepcopy(tree)))
 
 
 def _claim_of(
