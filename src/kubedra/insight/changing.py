@@ -92,6 +92,15 @@ def constraint_dropped(claim: ResourceClaim, index: int) -> ResourceClaim:
     return with_devices(claim, constraints=tuple(constraints))
 
 
+def constraint_on(claim: ResourceClaim, index: int, attribute: str) -> ResourceClaim:
+    """The claim with one constraint on another attribute."""
+    constraints = list((claim.spec.devices or DeviceClaim()).constraints)
+    old = constraints[index]
+    changed = {"match_attribute": attribute} if old.match_attribute else {"distinct_attribute": attribute}
+    constraints[index] = replace(old, **changed)
+    return with_devices(claim, constraints=tuple(constraints))
+
+
 def toleration_added(claim: ResourceClaim, request: str, toleration: DeviceToleration) -> ResourceClaim:
     """The claim with a request that bears one more taint."""
     return with_ask(claim, request, lambda ask: replace(ask, tolerations=(*ask.tolerations, toleration)))

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kubedra.allocation.candidates import free_mask, value_masks
+from kubedra.allocation.claims import Alternative, PreparedClaim
 from kubedra.allocation.claims import Constraint as Rule
-from kubedra.allocation.claims import PreparedClaim
 from kubedra.insight.answers import Constraint, plural
 from kubedra.insight.decision import Decision, Question
 
@@ -36,32 +36,44 @@ def _report(decision: Decision, claim: PreparedClaim, index: int, rule: Rule, no
     having: Counter[str] = Counter()
     for node in nodes:
         view = decision.inventory.node_view(node)
-        groups: dict[object, int] = {}
+        # For each value: how many devices each request could get with it, and how many there are in all.
+        groups: dict[object, list[int]] = {}
         for pool, offset in view.candidates:
-            mask = 0
-            for alternative, _ in needs:
-                mask |= free_mask(pool, pool.current(decision.ledger), alternative.ask, features)
-            mask &= view.masked.get(offset, -1)
-            if not mask:
+            here = view.masked.get(offset, -1)
+            state = pool.current(decision.ledger)
+            masks = [free_mask(pool, state, alternative.ask, features) & here for alternative, _ in needs]
+            union = 0
+            for mask in masks:
+                union |= mask
+            if not union:
                 continue
             known = 0
             for values, devices in value_masks(pool, rule.attribute, features).items():
                 known |= devices
-                here = (devices & mask).bit_count()
-                for element in values if here else ():
-                    groups[element] = groups.get(element, 0) + here
-            lacking[pool.key[0]] += (mask & ~known).bit_count()
-            having[pool.key[0]] += (mask & known).bit_count()
-        size = len(groups) if rule.distinct else max(groups.values(), default=0)
+                if not devices & union:
+                    continue
+                for element in values:
+                    counts = groups.setdefault(element, [0] * (len(needs) + 1))
+                    for place, mask in enumerate((*masks, union)):
+                        counts[place] += (devices & mask).bit_count()
+            lacking[pool.key[0]] += (union & ~known).bit_count()
+            having[pool.key[0]] += (union & known).bit_count()
+        sizes = {element: _usable(counts, needs) for element, counts in groups.items()}
+        size = len(sizes) if rule.distinct else max(sizes.values(), default=0)
         if size > best:
             best, best_node = size, node
-            best_value = "" if rule.distinct else _text(max(groups, key=lambda element: groups[element]))
+            best_value = "" if rule.distinct else _text(max(sizes, key=lambda element: sizes[element]))
     lines = [
         _lacks(decision, driver, count, having[driver], rule.attribute)
         for driver, count in sorted(lacking.items())
         if count
     ]
     return Constraint(claim.name, rule.attribute, rule.distinct, needed, best, best_node, best_value, tuple(lines))
+
+
+def _usable(counts: list[int], needs: Sequence[tuple[Alternative, int]]) -> int:
+    """How many devices of one group the requests could use together, at most."""
+    return min(counts[-1], sum(min(count, need) for count, (_, need) in zip(counts, needs, strict=False)))
 
 
 def _text(element: object) -> str:

@@ -12,6 +12,8 @@ from kubedra.allocation.devices import DeviceView
 from kubedra.allocation.inventory import NodeView
 from kubedra.api.resource_v1 import Device
 
+NO_DEVICES = "no devices"
+
 # In this order: what a person would call the device.
 _MODEL_NAMES = ("productName", "model", "modelName", "product", "card", "name", "deviceName", "profile", "type")
 
@@ -40,8 +42,10 @@ def summary(devices: Iterable[tuple[Device, str]], most: int = 3) -> str:
 def counted(counts: Counter[str], most: int = 3) -> str:
     """``8 × A100, 2 × ConnectX-7`` from counts."""
     if not counts:
-        return "no devices"
+        return NO_DEVICES
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    if len(ordered) == most + 1:
+        most += 1
     parts = [f"{count} × {name}" for name, count in ordered[:most]]
     if len(ordered) > most:
         rest = sum(count for _, count in ordered[most:])

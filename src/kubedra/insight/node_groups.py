@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from kubedra.allocation.waterfall import NODE_STEPS, Waterfall
 from kubedra.insight.answers import NodeGroup
 from kubedra.insight.decision import ELSEWHERE, Decision, Question
-from kubedra.insight.devices import Summaries
+from kubedra.insight.devices import NO_DEVICES, Summaries
 from kubedra.scheduler.filters.taint_toleration import tolerated
 from kubedra.scheduler.nodes import NodeInfo
 from kubedra.scheduler.pods import PodInfo
@@ -47,6 +47,8 @@ def node_groups(decision: Decision, question: Question, falls: Sequence[Waterfal
         problem = pool_problem(decision, name)
         if problem and stop[0] == "too-few-match":
             stop = ("pool-incomplete", problem, (), stop[3])
+        elif has == NO_DEVICES:
+            stop = ("no-devices", _served_otherwise(info), (), -2)
         if stop[0] == "not-together" and question.failed:
             stop = ("would-fit", "it would do, if the selector could be evaluated on all devices", (), stop[3])
         key = (has, *stop[:2])
@@ -104,11 +106,22 @@ def _stop_of(fall: Waterfall, node: str) -> tuple[str, str, tuple[int, ...], int
                     return _CODES[name], text, (before, count), rank
             step = [s for s in fall.steps if s.code == "constraint"][place - len(NODE_STEPS)]
             attribute = step.text.partition(" ")[2]
+            if not count:
+                return _CODES[name], "{} free, none of them has a " + f"usable {attribute}, {wanted}", (before,), rank
             agree = "different in" if step.text.startswith("distinct") else "with one value of"
             return _CODES[name], "{} free, at most {} " + f"{agree} {attribute}, {wanted}", (before, count), rank
         if name != "constraint":
             before = count
     return None
+
+
+def _served_otherwise(info: NodeInfo) -> str:
+    """What a node without DRA devices has instead."""
+    plugins = [f"{name}: {count}" for name, count in sorted(info.allocatable.items()) if "/" in name and count]
+    plugins = [text for text in plugins if not text.startswith(("hugepages-", "attachable-volumes"))]
+    if plugins:
+        return f"no DRA driver publishes devices there (a device plugin serves {', '.join(plugins)})"
+    return "no DRA driver publishes devices there"
 
 
 def pool_problem(decision: Decision, node: str) -> str:

@@ -18,11 +18,12 @@ from kubedra.allocation.claims import Alternative
 from kubedra.allocation.reasons import Reason
 from kubedra.allocation.waterfall import Waterfall
 from kubedra.api import core_v1
-from kubedra.api.resource_v1 import DeviceToleration, ResourceClaim
+from kubedra.api.resource_v1 import DeviceConstraint, DeviceToleration, ResourceClaim
 from kubedra.insight import changing
 from kubedra.insight.answers import Remedy, plural, shortened
+from kubedra.insight.constraints import similar_attributes
 from kubedra.insight.decision import Claims, Deadline, Decision, Question
-from kubedra.insight.devices import Summaries
+from kubedra.insight.devices import NO_DEVICES, Summaries
 from kubedra.insight.freeing import Freed, fewest_to_free
 from kubedra.insight.node_groups import taint_text
 from kubedra.insight.relaxing import Published, edits
@@ -45,7 +46,7 @@ class Remedies:
         self._falls = falls
         self._deadline = deadline
         self._claims = {changing.full_name(c): c for claims, _ in question.groups for c in claims}
-        self._relaxed = False
+        self._any = False
         self.published: dict[tuple[str, str], Published] = {}
 
     def found(self) -> list[Remedy]:
@@ -60,8 +61,8 @@ class Remedies:
             self._counts(),
             self._constraints(),
             self._nodes(),
-            self._dropped_selectors(),
             self._more_nodes(),
+            self._dropped_selectors(),
         ]
         # An error of a selector keeps the pod from every node, whatever is free there.
         for source in [self._selectors(), self._dropped_selectors()] if self._question.failed else sources:
@@ -69,6 +70,7 @@ class Remedies:
                 if remedy.text not in seen:
                     seen.add(remedy.text)
                     out.append(remedy)
+                    self._any = True
                 if len(out) >= MOST_REMEDIES:
                     return out
             if self._deadline.passed():
@@ -121,11 +123,10 @@ class Remedies:
             )
             if node:
                 kinds.add(edit.code)
-                self._relaxed = True
                 yield Remedy(edit.code, _capital(edit.text), node, edit.expression)
 
     def _dropped_selectors(self) -> Iterator[Remedy]:
-        if self._relaxed:
+        if self._any:
             return
         for fall in self._falls:
             claim = self._claims.get(fall.claim)
@@ -142,6 +143,7 @@ class Remedies:
         for name, claim in self._claims.items():
             constraints = claim.spec.devices.constraints if claim.spec.devices is not None else ()
             for index, constraint in enumerate(constraints):
+                yield from self._other_attribute(name, index, constraint)
                 node = self._try(changing.in_claim(name, changing.constraint_dropped, index))
                 if node:
                     kind = "matchAttribute" if constraint.match_attribute else "distinctAttribute"
@@ -151,6 +153,22 @@ class Remedies:
                     )
                     text = f"Drop the constraint {kind}: {attribute} ({meaning})"
                     yield Remedy("drop-constraint", text, node)
+
+    def _other_attribute(self, name: str, index: int, constraint: DeviceConstraint) -> Iterator[Remedy]:
+        """The same constraint on an attribute with a similar name that the drivers publish."""
+        attribute = constraint.match_attribute or constraint.distinct_attribute
+        names: set[str] = set()
+        for fall in self._falls:
+            if fall.claim == name:
+                names |= self.class_devices(fall).names(capacity=False)
+        if attribute in names:
+            return
+        for other in similar_attributes(attribute, names):
+            node = self._try(changing.in_claim(name, changing.constraint_on, index, other))
+            if node:
+                kind = "matchAttribute" if constraint.match_attribute else "distinctAttribute"
+                yield Remedy("correct-name", f"Write {kind}: {other}, which the driver publishes", node)
+                return
 
     def _tolerations(self) -> Iterator[Remedy]:
         for fall, _ in self._stopped():
@@ -234,8 +252,10 @@ class Remedies:
             text = f"Delete {shortened(names)}: no pod uses {'it' if len(names) == 1 else 'them'}"
             yield Remedy("free-unused-claim", f"{text}; then {devices} can be had", freed.trial.node)
         elif freed.movable:
-            text = f"Move {shortened(names)}: deleted and created again, {'it gets' if len(names) == 1 else 'they get'}"
-            yield Remedy("move-pod", f"{text} {freed.back}, and this pod gets {devices}", freed.trial.node)
+            it = "it" if len(names) == 1 else "them"
+            text = f"Move {shortened(names)}: delete {it}, and create {it} again once this pod runs; this pod then gets"
+            back = f"the moved {'pod gets' if len(names) == 1 else 'pods get'} {freed.back}"
+            yield Remedy("move-pod", f"{text} {devices}, and {back}", freed.trial.node)
         else:
             few = "" if len(names) == 1 else f" ({len(names)} is the fewest found)"
             yield Remedy("free-device", f"End {shortened(names)}{few}; then {devices} can be had", freed.trial.node)
@@ -338,7 +358,7 @@ class Remedies:
         kinds: dict[str, str] = {}
         for name in self._question.nodes:
             has = summaries.of_view(decision.inventory.node_view(name))
-            if has != "no devices":
+            if has != NO_DEVICES:
                 kinds.setdefault(has, name)
         told = 0
         for has, name in kinds.items():

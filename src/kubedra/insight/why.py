@@ -205,12 +205,35 @@ def _remedies(decision: Decision, question: Question, answer: Answer, deadline: 
     search = Remedies(decision, question, answer.requests, deadline)
     answer.remedies = search.found()
     answer.remedies_cut = deadline.cut
+    if any(r.code in _CLAIM_CHANGES for r in answer.remedies):
+        answer.notes += _where_to_change(question)
     answer.no_help = no_help(decision, question, answer.remedies, deadline.cut)
 
 
-def headline_of(reason: Reason) -> str:
-    """A reason in one line."""
-    return f"{reason.subject}: {reason.detail}" if reason.subject else reason.detail
+_CLAIM_CHANGES = frozenset(
+    (
+        "relax-selector",
+        "correct-name",
+        "guard-attribute",
+        "drop-selector",
+        "drop-constraint",
+        "add-toleration",
+        "lower-count",
+        "lower-capacity",
+    )
+)
+
+
+def _where_to_change(question: Question) -> list[str]:
+    """A claim's spec can't be changed: what to edit instead."""
+    spec = question.pod.spec
+    templates = [e.resource_claim_template_name for e in spec.resource_claims if e.resource_claim_template_name]
+    direct = [e.resource_claim_name for e in spec.resource_claims if e.resource_claim_name]
+    places = [f"the ResourceClaimTemplate {name}" for name in templates]
+    places += [f"the ResourceClaim {name} (delete it, create it anew)" for name in direct]
+    if not places:
+        return []
+    return [f"A claim can't be changed in place: change {shortened(places)}, then create the pod again"]
 
 
 def _with_reasons(answer: Answer, reasons: list[Reason]) -> Answer:

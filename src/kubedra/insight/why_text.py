@@ -65,7 +65,7 @@ def render(answer: Answer) -> list[str]:
         for reason in answer.no_help:
             lines += _wrap(f"{_capital(reason.subject)}: {reason.detail}.", "  - ", "    ")
     for note in answer.notes:
-        lines += ["", *_wrap(f"Note: {note}.", "", "  ")]
+        lines += ["", *_wrap(f"{note}.", "", "  ")]
     if answer.unseen:
         lines += ["", "Not seen, so the answer holds only as far:"]
         for text in answer.unseen:
@@ -110,7 +110,7 @@ def _constraint_line(answer: Answer, fall: Waterfall, step: Step, width: int, ma
         text = f"with different {attribute} on one node, at best"
     else:
         text = f"with the same {attribute} on one node, at best"
-        if found is not None and found.node:
+        if found is not None and found.node and step.best:
             text += f" ({found.node}, {found.value})"
     return _wrap(f"{text}{mark}", f"  {step.best:>{width}}  ", " " * (width + 4))
 

@@ -170,7 +170,8 @@ def _constraint(reason: Reason, report: Constraint) -> Reason:
     else:
         detail = f"{plural(report.needed, 'device')} must have the same {report.attribute} ({kind}); "
         if report.best:
-            detail += f"the largest group of free ones is {report.best}, on {report.node} with the value {report.value}"
+            detail += f"at best {report.best} {'is' if report.best == 1 else 'are'} free with one value"
+            detail += f", {report.value} on {report.node}"
         else:
             detail += "no free device that matches has that attribute"
     if report.lacking:
@@ -200,18 +201,21 @@ def _room(decision: Decision, question: Question, reason: Reason, fall: Waterfal
     alternative = alternative_of(decision, question, fall)
     had = fall.before(step)
     count = had.count if had is not None else 0
+    left = "none of them" if not step.count else f"only {step.count} of them"
+    match = "matches and is" if count == 1 else "match and are"
     detail = (
-        f"{plural(count, 'device')} match and {'is' if count == 1 else 'are'} not taken, but for {step.count} of them"
-        f" enough of the card is left, {fall.needed or 'at least 1'} needed"
+        f"{plural(count, 'device')} {match} not taken, but too much of the cards they are parts of is in use:"
+        f" {left} can be had, {fall.needed or 'at least 1'} needed"
     )
     found = _nearest_card(decision, question, alternative) if alternative is not None else None
     if found is not None:
         lacking, fitting = found
         if lacking:
-            detail += f": {lacking}"
+            detail += f"; nearest: {lacking}"
         if fitting:
             detail += f"; what still fits there: {fitting}"
-    return Reason(reason.code, reason.subject, detail + _held(decision, fall), "see below which pod to move or end")
+    remedy = "wait until one of these pods has ended, or ask for a smaller part"
+    return Reason(reason.code, reason.subject, detail + _held(decision, fall), remedy)
 
 
 def _nearest_card(decision: Decision, question: Question, alternative: Alternative) -> tuple[str, str] | None:
@@ -259,8 +263,7 @@ def _nearest_card(decision: Decision, question: Question, alternative: Alternati
             continue
         if state.fitting >> other & 1 and not state.exclusive >> other & 1:
             fitting[model(candidate.raw, candidate.slice.driver)] += 1
-    text = ", ".join(sorted(fitting)) if all(n == 1 for n in fitting.values()) else counted(fitting, 4)
-    return lacking, text if fitting else "nothing"
+    return lacking, counted(fitting, 4).replace(", ", " or ") if fitting else "nothing"
 
 
 def _takers(decision: Decision, pool: PoolView, counters: set[int]) -> list[str]:

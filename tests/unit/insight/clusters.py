@@ -161,3 +161,27 @@ def ask(found: Snapshot, what: str = "pod/p", seconds: float = 60.0) -> tuple[An
     why = why_pod if kind == "pod" else why_claim
     answer = why(found, "default", name, lambda: next(ticks) / 1000, seconds)
     return answer, " ".join(" ".join(render(answer)).split())
+
+
+def partitioned_card(node_name: str = "n1") -> tuple[Tree, Tree]:
+    """A card with 8 memory slices as MIG cuts it: 1g at places 0 to 6, 2g at 0, 2, 4, 3g at 0 and 4, and 7g."""
+    counters = {f"memory-slice-{i}": {"value": "1"} for i in range(8)} | {"multiprocessors": {"value": "98"}}
+    profiles: tuple[tuple[str, int, int, Sequence[int]], ...] = (
+        ("1g.10gb", 1, 1, range(7)),
+        ("2g.20gb", 2, 2, (0, 2, 4)),
+        ("3g.40gb", 3, 4, (0, 4)),
+        ("7g.80gb", 7, 8, (0,)),
+    )
+    devices = []
+    for profile, compute, memory, places in profiles:
+        for place in places:
+            used = {f"memory-slice-{place + i}": {"value": "1"} for i in range(memory)}
+            used["multiprocessors"] = {"value": str(14 * compute)}
+            made = device(f"gpu-0-{profile.partition('.')[0]}-{place}", {"profile": profile, "type": "mig"})
+            made["consumesCounters"] = [{"counterSet": "gpu-0", "counters": used}]
+            devices.append(made)
+    sets = [{"name": "gpu-0", "counters": counters}]
+    return (
+        slice_of(node_name, [], name=f"{node_name}-counters", count=2, sharedCounters=sets),
+        slice_of(node_name, devices, name=f"{node_name}-devices", count=2),
+    )

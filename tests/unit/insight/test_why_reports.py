@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from tests.unit.insight.clusters import ask, claim, device, held, pod, request, slice_of, snapshot
+from tests.unit.insight.clusters import (
+    ask,
+    claim,
+    class_of,
+    device,
+    held,
+    partitioned_card,
+    pod,
+    request,
+    slice_of,
+    snapshot,
+)
 
 
 def test_a_runtime_error_names_device_selector_and_key_and_offers_the_guarded_form() -> None:
@@ -101,3 +112,51 @@ def test_a_pod_that_bypassed_the_scheduler_is_told_so() -> None:
     assert "scheduler bypassed" in text
     assert "not allowed to use" in text
     assert "create the pod without spec.nodeName" in text
+
+
+def _profile(name: str) -> str:
+    return f'device.attributes["d.example"].profile == "{name}"'
+
+
+def test_scattered_partitions_name_the_one_pod_to_move_and_what_still_fits() -> None:
+    # 1g partitions at the places 0, 1 and 5 block a 3g although four slices are free.
+    objects = [*partitioned_card()]
+    for number, place in enumerate((0, 1, 5)):
+        small = held(f"c{number}", f"gpu-0-1g-{place}", pods=[f"q{number}"])
+        small["spec"]["devices"]["requests"] = [request("r", _profile("1g.10gb"))]
+        objects += [small, pod(f"q{number}", f"c{number}", node_name="n1", phase="Running")]
+    answer, text = ask(snapshot(*objects, claim("x", request("r", _profile("3g.40gb"))), pod("p", "x")))
+    assert answer.reasons[0].code == "no-room"
+    assert "memory-slice-5 (0 left, 1 needed) of gpu-0, which is used by gpu-0-1g-5 of pod default/q2" in text
+    assert "what still fits there: 4 × 1g.10gb or 1 × 2g.20gb" in text
+    remedy = answer.remedies[0]
+    assert remedy.code == "move-pod"
+    assert "Move pod default/q2" in remedy.text
+    assert "this pod then gets d.example/n1/gpu-0-3g-4" in remedy.text
+    assert "the moved pod gets d.example/n1/gpu-0-1g-2" in remedy.text
+
+
+def test_an_attribute_of_another_name_says_which_driver_lacks_it_and_what_it_has() -> None:
+    root = "resource.kubernetes.io/pcieRoot"
+    gpus = [device(f"gpu-{i}", {"gpu.x/pciRoot": f"pci0000:{i:02x}"}) for i in range(2)]
+    nics = [device(f"nic-{i}", {root: f"pci0000:{i:02x}"}) for i in range(2)]
+    answer, text = ask(
+        snapshot(
+            slice_of("n1", gpus, driver="gpu.x"),
+            slice_of("n1", nics, driver="nic.y"),
+            class_of("gpu", "gpu.x"),
+            class_of("nic", "nic.y"),
+            claim(
+                "x",
+                request("gpu", device_class="gpu"),
+                request("nic", device_class="nic"),
+                constraints=[{"matchAttribute": root}],
+            ),
+            pod("p", "x"),
+        )
+    )
+    assert answer.reasons[0].code == "constraint"
+    assert f"none of the 2 matching devices of the driver gpu.x has {root}" in text
+    assert "what the driver publishes instead is gpu.x/pciRoot" in text
+    assert answer.remedies[0].code == "drop-constraint"
+    assert answer.exit_code == 3
