@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from kubedra.allocation.reasons import Reason
 from kubedra.allocation.waterfall import Waterfall
+from kubedra.api import resource_v1
 
 # waits: something must change first. would-fit: the scheduler would place it now. runs, done: nothing to wait for.
 State = Literal["waits", "would-fit", "prepares", "runs", "done"]
@@ -32,6 +33,10 @@ class Remedy:
     node: str = ""
     change: str = ""
     """What to write, where it can be written down: a selector, a toleration."""
+    claims: tuple[resource_v1.ResourceClaim, ...] = ()
+    """The pod's claims as they would be, when they are what changes."""
+    freed: tuple[str, ...] = ()
+    """Claims that would have to go, by uid."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,11 @@ from kubedra.insight.answers import Answer, State, shortened
 from kubedra.insight.bound import bound_reasons
 from kubedra.insight.constraints import constraint_reports
 from kubedra.insight.decision import Deadline, Decision, Question
+from kubedra.insight.holders import holder_text
 from kubedra.insight.node_groups import node_groups, rejection_text
-from kubedra.insight.remedies import Remedies, holder_text, no_help
+from kubedra.insight.remedies import find_remedies, no_help
 from kubedra.insight.snapshots import Snapshot
+from kubedra.insight.trying import Trying
 from kubedra.insight.waiting import did_you_mean, first_things, refusal_reason
 from kubedra.insight.wording import attempt_reason, failing_selector, reworded
 from kubedra.scheduler.cycle import NoPlace, Placed
@@ -202,8 +204,7 @@ def _nodes_reject(decision: Decision, question: Question) -> Reason:
 
 
 def _remedies(decision: Decision, question: Question, answer: Answer, deadline: Deadline) -> None:
-    search = Remedies(decision, question, answer.requests, deadline)
-    answer.remedies = search.found()
+    answer.remedies = find_remedies(Trying(decision, question, answer.requests, deadline))
     answer.remedies_cut = deadline.cut
     if any(r.code in _CLAIM_CHANGES for r in answer.remedies):
         answer.notes += _where_to_change(question)

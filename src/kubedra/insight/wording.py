@@ -18,8 +18,9 @@ from kubedra.base.quantity import Quantity
 from kubedra.insight.answers import Answer, Constraint, plural, shortened
 from kubedra.insight.decision import Decision, Question
 from kubedra.insight.devices import counted, model
+from kubedra.insight.holders import holder_text
 from kubedra.insight.relaxing import accesses, nearest_values, similar_names
-from kubedra.insight.remedies import class_devices, holder_text
+from kubedra.insight.trying import class_devices
 
 MOST_HOLDERS = 3
 

@@ -1,0 +1,27 @@
+"""Who holds devices, in words: the pods of a claim, or the claim when no pod uses it."""
+
+from __future__ import annotations
+
+from kubedra.insight.answers import shortened
+from kubedra.insight.snapshots import Snapshot
+
+
+def holder_text(snapshot: Snapshot, key: str) -> str:
+    """``pod ns/name (claim …, for 3d)``, or the claim when no pod uses it."""
+    claim = snapshot.claims_by_key.get(key)
+    if claim is None:
+        return f"claim {key}"
+    meta = claim.metadata
+    allocation = claim.status.allocation
+    since = (allocation.allocation_timestamp if allocation is not None else "") or meta.creation_timestamp
+    age = snapshot.age(since)
+    if not claim.status.reserved_for:
+        return f"claim {meta.namespace}/{meta.name}{f' (for {age})' if age else ''}"
+    users = shortened([f"{c.resource.rstrip('s')} {meta.namespace}/{c.name}" for c in claim.status.reserved_for], 2)
+    return f"{users} (claim {meta.name}{f', for {age}' if age else ''})"
+
+
+def is_used(snapshot: Snapshot, key: str) -> bool:
+    """Whether a pod (or group of pods) uses the claim; True for one that can't be seen."""
+    claim = snapshot.claims_by_key.get(key)
+    return claim is None or bool(claim.status.reserved_for)
