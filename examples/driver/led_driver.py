@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kubedra.api.resource_v1 import Device
-from kubedra.sdk import Allocation, ContainerEdits, PreparedClaim, PreparedDevice, device, run
+from kubedra.sdk import Allocation, ContainerEdits, PreparedClaim, PreparedDevice, PrepareError, device, run
 
-COLOURS = ("red", "yellow", "green", "blue")
+LIGHTS = {"led-0": "red", "led-1": "yellow", "led-2": "green", "led-3": "blue"}
 
 
 class LedDriver:
@@ -16,15 +16,16 @@ class LedDriver:
     name = "led.example.com"
 
     def discover(self) -> list[Device]:
-        return [device(f"led-{n}", {"colour": colour, "index": n}, lumen="120") for n, colour in enumerate(COLOURS)]
+        return [device(name, {"colour": colour}, lumen="120") for name, colour in LIGHTS.items()]
 
     def prepare(self, allocation: Allocation) -> Sequence[PreparedDevice]:
         prepared = []
         for led in allocation.devices:
-            colour = COLOURS[int(led.device.removeprefix("led-"))]
+            if led.device not in LIGHTS:
+                raise PrepareError(f"there is no light {led.device}")
             # Parameters of the class come first, those of the claim last: the last one wins.
             mode = next((config["mode"] for config in reversed(led.configs) if "mode" in config), "steady")
-            edits = ContainerEdits(env=(f"LED_COLOUR={colour}", f"LED_MODE={mode}"))
+            edits = ContainerEdits(env=(f"LED_COLOUR={LIGHTS[led.device]}", f"LED_MODE={mode}"))
             prepared.append(PreparedDevice(edits=edits, data={"mode": mode}))
         return prepared
 
