@@ -104,6 +104,9 @@ class DevicePluginManager:
         name = request.resource_name
         if "/" not in name or qualified_name(name):
             raise CallError("Unknown", f'the ResourceName "{name}" is invalid')
+        if "/" in request.endpoint or not request.endpoint:
+            text = f'the endpoint "{request.endpoint}" must be the name of a socket in the device plugin folder'
+            raise CallError("Unknown", text)
         channel = Channel(self._paths.device_plugins_dir / request.endpoint)
         if not await channel.wait_connected(self._waits.plugin_dial):
             await channel.close()

@@ -19,6 +19,7 @@ from kubedra.node.plugins.registry import DriverRegistry, Instance, negotiate
 from kubedra.node.settings import Waits
 from kubedra.wire.dra import DraClient
 from kubedra.wire.health import DeviceHealth, HealthClient
+from kubedra.wire.paths import check_socket_path
 from kubedra.wire.registration import PluginInfo
 from kubedra.wire.transport import CallError, Channel
 
@@ -59,9 +60,10 @@ class ConnectedDrivers:
         return self._registry.drivers()
 
     def register(self, info: PluginInfo, socket: Path) -> str:
-        """Takes a plugin, returns its endpoint; raises RegistrationRefused."""
+        """Takes a plugin, returns its endpoint; raises RegistrationRefused, or ValueError for an impossible path."""
         endpoint = info.endpoint or str(socket)
         instance = Instance(info.name, endpoint, str(socket), negotiate(info.name, endpoint, info.supported_versions))
+        check_socket_path(Path(endpoint))
         self._registry.add(instance)
         connection = _Connection(instance, Channel(Path(endpoint)))
         self._connections[endpoint] = connection

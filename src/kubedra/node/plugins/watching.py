@@ -111,7 +111,11 @@ class PluginWatcher:
                 await registered[0].deregister(registered[1])
 
     async def _register(self, path: Path) -> tuple[PluginHandler, str] | None:
-        channel = Channel(path)
+        try:
+            channel = Channel(path)
+        except ValueError as error:
+            log.warning("plugin socket: %s", error)
+            return None
         try:
             if not await channel.wait_connected(self._waits.plugin_dial):
                 log.warning("dial failed at socket %s, err: no answer in %g s", path, self._waits.plugin_dial)
@@ -129,7 +133,7 @@ class PluginWatcher:
             else:
                 try:
                     key = await handler.register(info, path)
-                except RegistrationRefused as error:
+                except (RegistrationRefused, ValueError) as error:
                     # Upstream checks the versions before and the endpoint while it registers, and says which.
                     phase = "registration" if "already registered" in str(error) else "validation"
                     error_text = f"plugin {phase} failed with err: {error}"

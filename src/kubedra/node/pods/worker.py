@@ -90,6 +90,7 @@ class PodWorker:
             or meta.annotations != before.annotations
             or meta.labels != before.labels
             or pod.status.resource_claim_statuses != self.pod.status.resource_claim_statuses
+            or pod.status.extended_resource_claim_status != self.pod.status.extended_resource_claim_status
             or pod.status.phase in TERMINAL
         )
         self.pod = pod

@@ -16,7 +16,7 @@ from pathlib import Path
 from kubedra.node.runtime.contract import Container, ContainerConfig, StartError
 from kubedra.node.runtime.executing import execute
 from kubedra.node.runtime.launcher import Launcher, Spec, SupervisedContainer
-from kubedra.node.runtime.process import DEFAULT_PATH, no_command
+from kubedra.node.runtime.process import DEFAULT_PATH, no_command, variable
 
 # Set up by bubblewrap itself, or not for containers.
 _OWN = frozenset({"proc", "dev", "sys", "tmp", "run", "lost+found"})
@@ -134,6 +134,13 @@ class BwrapRuntime:
         if config.termination_log:
             Path(config.termination_log).touch(exist_ok=True)
         env = {"PATH": DEFAULT_PATH, "HOME": "/", "HOSTNAME": config.hostname} | dict(config.env)
+        # The same names as with the process runtime, so that a script runs in both; here they name what is mounted.
+        for mount in config.mounts:
+            if mount.name:
+                env.setdefault(variable("KUBEDRA_VOLUME", mount.name), mount.target)
+            env.setdefault(variable("KUBEDRA_MOUNT", mount.target), mount.target)
+        if config.termination_log:
+            env.setdefault("KUBEDRA_TERMINATION_LOG", "/dev/termination-log")
         spec = Spec(tuple(arguments(self._program, config, self._hidden)), tuple(env.items()), "/", _COMMAND_DEPTH)
         return await self._launcher.launch(config, spec)
 
