@@ -89,7 +89,7 @@ class Waterfall:
 # Codes of steps, in order. "selector" occurs once for each selector.
 CODES = {
     "published": "devices in any slice",
-    "current": "devices in complete pools of the newest generation",
+    "current": "devices in complete and valid pools of the newest generation",
     "class": "devices that pass a selector of the class",
     "selector": "devices that pass a selector of the request",
     "reachable": "devices that the nodes in question can reach",
@@ -105,7 +105,8 @@ CODES = {
 def waterfalls(inventory: Inventory, ledger: Ledger, pod: PreparedPod, nodes: Sequence[str]) -> list[Waterfall]:
     """One waterfall for each request and alternative of the pod's claims."""
     views = [inventory.node_view(name) for name in nodes]
-    current = _current_slices(inventory)
+    invalid = {pool.key for view in views for pool in view.invalid}
+    current = [slice_ for slice_ in _current_slices(inventory) if slice_.key not in invalid]
     return [
         _waterfall(inventory, ledger, claim, alternative, views, current)
         for claim in pod.claims
