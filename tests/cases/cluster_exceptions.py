@@ -7,10 +7,15 @@ from __future__ import annotations
 
 _TIMESTAMP = "note 2 (D): 1.36.2 tries to set a timestamp that can't be changed, such pods never run; ours do"
 _VANISHED = "note 5 (D): upstream wakes nobody when a slice or a claim just vanishes; ours does, and the pod runs"
+_OLDER_CLASS = "note 3 (D): when the newest class with a resource name goes, the next one takes over"
+_STALE_CLAIM = "note 5 (D): after its stale claim was deleted the pod is tried again"
 
 EXCEPTIONS: dict[str, str] = {
+    "A-class-newest-cleared": _OLDER_CLASS,
+    "A-class-newest-deleted-touch-old": _OLDER_CLASS,
+    "A-foreign-claim-annotated": _STALE_CLAIM,
+    "A-foreign-claim-annotated-wake": _STALE_CLAIM,
     "B-allocation-replaced": "the refused value is shown with the API's names, upstream shows Go's",
-    "B-config-order": "note 9: a claim's config entry that names several requests stands in the allocation once",
     "B-nodename-direct-allocated-elsewhere": "note 13 (D): nothing is reserved on a node that the claim does not fit",
     "B-reserved-256": _TIMESTAMP + "; here the limit of 256 remains as the only complaint",
     "B-status-points-elsewhere": "note 12 (D): a status that names a foreign claim is repaired",

@@ -19,7 +19,7 @@ from datetime import datetime
 
 from kubedra.scheduler import filters, preemption
 from kubedra.scheduler.candidates import CandidateCache, Candidates, enough_nodes
-from kubedra.scheduler.dra import DraState, DynamicResources, Rescue, Reserved
+from kubedra.scheduler.dra import CANNOT_ALLOCATE, DraState, DynamicResources, Rescue, Reserved
 from kubedra.scheduler.hints import ANYTHING
 from kubedra.scheduler.nodes import NodeInfo
 from kubedra.scheduler.pods import PodInfo
@@ -83,7 +83,6 @@ class Cycle:
             return NoPlace(problem, frozenset((UNSUPPORTED_PLUGIN,)), {})
         if not total:
             return NoPlace(NO_NODES, frozenset((ANYTHING,)), {})
-        self.dra.catch_up()
         state = self.dra.prepare(pod, now)
         if isinstance(state, AttemptError):
             return AttemptError(f'running "DynamicResources" prefilter plugin: {state.message}')
@@ -121,27 +120,48 @@ class Cycle:
     def _first(self, search: _Search, names: Iterator[str]) -> Generator[None, None, str | AttemptError | None]:
         """The first that fits, in an order in which nothing later can be better."""
         state = search.state
-        wanted = self.dra.best_score(state) if state is not None and state.prioritized else 0
+        if state is None:
+            return next(names, None)
+        wanted = self.dra.best_score(state) if state.prioritized else 0
         found: list[str] = []
         enough = enough_nodes(len(self.view.nodes))
-        for count, name in enumerate(names):
-            if count % 64 == 63:
+        for item in self._answers(search, state, names):
+            if item is None:
                 yield
-            if state is not None:
-                rejected = yield from self._claims(search, state, self.view.nodes[name])
-                if isinstance(rejected, AttemptError):
-                    return rejected
-                if rejected is not None:
-                    continue
-            if state is None or not wanted or self.dra.score(state, name) >= wanted:
-                found.append(name)
-                break
+                continue
+            name, answer = item
+            if isinstance(answer, AttemptError):
+                return answer
+            if answer is not None:
+                search.rejections[name] = answer
+                continue
             found.append(name)
-            if len(found) >= enough:
+            if len(found) >= enough or not wanted or self.dra.score(state, name) >= wanted:
                 break
-        if len(found) <= 1:
-            return found[0] if found else None
-        return self._rank(search, found)
+        if not found:
+            # Those that were not even asked were ruled out by counting devices.
+            for name in search.candidates.scores:
+                search.rejections.setdefault(name, CANNOT_ALLOCATE)
+            return None
+        return found[0] if len(found) == 1 else self._rank(search, found)
+
+    def _answers(
+        self, search: _Search, state: DraState, names: Iterator[str]
+    ) -> Iterator[tuple[str, Rejection | AttemptError | None] | None]:
+        """The answers about nodes in order, None to pause; all nodes at once where the claims allow it."""
+        if self.dra.is_plain(state):
+            yield from self.dra.search(state, names)
+            return
+        for name in names:
+            steps = self.dra.filter(state, self.view.nodes[name])
+            while True:
+                try:
+                    next(steps)
+                except StopIteration as stop:
+                    yield name, stop.value
+                    break
+                yield None
+            yield None
 
     def _best(self, search: _Search, names: Iterator[str]) -> Generator[None, None, str | AttemptError | None]:
         """The best of those that fit, all of them looked at (or enough, in a large cluster)."""
@@ -171,15 +191,10 @@ class Cycle:
     def _claims(
         self, search: _Search, state: DraState, node: NodeInfo
     ) -> Generator[None, None, Rejection | AttemptError | None]:
-        known = self.dra.known_failure(state, node.name)
-        if known is None:
-            answer = yield from self.dra.filter(state, node)
-            if isinstance(answer, AttemptError):
-                return answer
-            known = answer
-        if known is not None:
-            search.rejections[node.name] = known
-        return known
+        answer = yield from self.dra.filter(state, node)
+        if isinstance(answer, Rejection):
+            search.rejections[node.name] = answer
+        return answer
 
     def _rank(self, search: _Search, names: list[str]) -> str:
         """The name with the highest total; the first of them when several have it."""

@@ -3,9 +3,6 @@
 Pure: `gate`, `prepare`, `filter`, `rescue` and `reserve` are upstream's PreEnqueue, PreFilter, Filter, PostFilter and
 Reserve; what they decide is written by `binding`. Which devices satisfy a claim is `allocation`'s business alone.
 
-Claims that ask the same (equal specs) fail on the same nodes, whichever pod they belong to; so a node that failed is
-remembered per question until its devices change, and a queue of equal pods costs one search per change.
-
 Must never: reserve what the independent checker refuses, or reserve for one claim the result of another.
 
 Upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go.
@@ -14,7 +11,6 @@ Upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go.
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,6 +19,7 @@ import msgspec
 
 from kubedra.allocation.allocator import Allocator
 from kubedra.allocation.claims import PreparedPod
+from kubedra.allocation.finder import Finder
 from kubedra.allocation.inventory import Inventory
 from kubedra.allocation.outcomes import Allocated, AllocationError, DoesNotFit, Outcome
 from kubedra.api.core_v1 import ContainerExtendedResourceRequest, NodeSelector, PodResourceClaim
@@ -44,8 +41,8 @@ STILL_NOT_SCHEDULABLE = "still not schedulable"
 NOTHING_TO_DEALLOCATE = "no new claims to deallocate"
 DEALLOCATED = "deallocation of ResourceClaim completed"
 EXTENDED_DELETED = "deletion of ResourceClaim completed"
+TIMED_OUT = AllocationError("timed out trying to allocate devices", timed_out=True)
 BEST_ALTERNATIVE = 8
-QUESTIONS_KEPT = 64
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 _ON_DEVICE = re.compile(r" on device (\S+)(?=: CEL )")
@@ -68,8 +65,6 @@ class DraState:
     results: dict[str, tuple[AllocationResult, ...]] = field(default_factory=dict)
     extended_claims: dict[str, ResourceClaim] = field(default_factory=dict)
     prepared: dict[tuple[str, ...], PreparedPod] = field(default_factory=dict)
-    shortages: dict[str, Outcome] = field(default_factory=dict)
-    """What the allocator said about nodes that don't fit, for the sentence to the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +107,10 @@ class DynamicResources:
         self.store = store
         self.extended = extended
         self._binding_timeout = binding_timeout
-        self._failed: OrderedDict[bytes, dict[str, Rejection]] = OrderedDict()
-        self._inventory_read = 0
-        self._ledger_read = 0
+        self._finder = Finder(allocator)
 
     def __repr__(self) -> str:
-        return f"<DynamicResources {self.store!r} questions={len(self._failed)}>"
+        return f"<DynamicResources {self.store!r}>"
 
     # --- PreEnqueue -----------------------------------------------------------------------------------
 
@@ -205,7 +198,6 @@ class DynamicResources:
     def filter(self, state: DraState, node: NodeInfo) -> Generator[None, None, Rejection | AttemptError | None]:
         """Whether all claims can be served on the node; keeps the allocation that says so."""
         claims: list[ResourceClaim] = state.fresh
-        question = state.question
         if state.extended is not None:
             if state.extended.stale is not None:
                 state.unavailable.setdefault(state.extended.stale.metadata.uid, state.extended.stale)
@@ -213,7 +205,6 @@ class DynamicResources:
             synthesized = self.extended.claim_for(state.extended, node)
             if synthesized is not None:
                 claims = [*claims, synthesized]
-                question += _encode(synthesized.spec)
                 state.extended_claims[node.name] = synthesized
         available = True
         for claim, selector in state.selectors:
@@ -224,46 +215,24 @@ class DynamicResources:
             state.unavailable.setdefault(claim.metadata.uid, claim)
             available = False
         if claims:
-            found = yield from self._allocate(state, question, claims, node)
-            if not isinstance(found, tuple):
-                return found
-            state.results[node.name] = found
+            outcome = yield from self._within_time(state, node.name, claims)
+            answer = self._judge(state, node.name, outcome)
+            if answer is not None:
+                return answer
         return None if available else NOT_AVAILABLE
 
-    def _allocate(
-        self, state: DraState, question: bytes, claims: list[ResourceClaim], node: NodeInfo
-    ) -> Generator[None, None, tuple[AllocationResult, ...] | Rejection | AttemptError]:
-        failed = self._failures(question)
-        known = failed.get(node.name)
-        if known is not None:
-            return known
-        outcome = yield from self._within_time(state, node.name, claims)
-        match outcome:
-            case Allocated(allocations=allocations):
-                return allocations
-            case DoesNotFit():
-                state.shortages[node.name] = outcome
-                failed[node.name] = CANNOT_ALLOCATE
-                return CANNOT_ALLOCATE
-            case AllocationError(node_only=True, message=message):
-                state.shortages[node.name] = outcome
-                failed[node.name] = rejection(DRA_PLUGIN, message, unresolvable=True)
-                return failed[node.name]
-            case AllocationError(timed_out=True, message=message):
-                return AttemptError(f'running "{DRA_PLUGIN}" filter plugin: node {node.name}: {message}')
-            case AllocationError(message=message):
-                theirs, ours = _split(message)
-                return AttemptError(f'running "{DRA_PLUGIN}" filter plugin: {theirs}', ours)
+    def _prepared(self, state: DraState, claims: list[ResourceClaim]) -> PreparedPod:
+        names = tuple(claim.metadata.uid for claim in claims)
+        prepared = state.prepared.get(names)
+        if prepared is None:
+            prepared = state.prepared[names] = self.allocator.prepare(claims)
+        return prepared
 
     def _within_time(
         self, state: DraState, node_name: str, claims: list[ResourceClaim]
     ) -> Generator[None, None, Outcome]:
         """The allocator's answer, or an error when it takes longer than one node may."""
-        names = tuple(claim.metadata.uid for claim in claims)
-        prepared = state.prepared.get(names)
-        if prepared is None:
-            prepared = state.prepared[names] = self.allocator.prepare(claims)
-        steps = self.allocator.steps(node_name, prepared)
+        steps = self.allocator.steps(node_name, self._prepared(state, claims))
         started = self._monotonic()
         while True:
             try:
@@ -273,44 +242,46 @@ class DynamicResources:
                 return outcome
             if self._filter_timeout and self._monotonic() - started > self._filter_timeout:
                 steps.close()
-                return AllocationError("timed out trying to allocate devices", timed_out=True)
+                return TIMED_OUT
             yield
 
-    def known_failure(self, state: DraState, node_name: str) -> Rejection | None:
-        """The remembered answer for a node, when there is one: cheap enough to ask of every node."""
-        if not state.fresh or state.extended is not None or state.selectors or state.failed_bindings:
-            return None
-        return self._failures(state.question).get(node_name)
+    def is_plain(self, state: DraState) -> bool:
+        """Whether only fresh claims decide, the same ones on every node: then nodes can be searched together."""
+        return bool(state.fresh) and not state.selectors and not state.failed_bindings and state.extended is None
 
-    def catch_up(self) -> None:
-        """Forget what was remembered about nodes whose devices changed; once before each attempt."""
-        inventory, ledger = self.inventory, self.store.ledger
-        stale: set[str] = set()
-        everything = self._inventory_read < inventory.first_change or self._ledger_read < ledger.first_change
-        if not everything:
-            stale.update(inventory.changes[self._inventory_read - inventory.first_change :])
-            for pool in set(ledger.changes[self._ledger_read - ledger.first_change :]):
-                stale.update(slice_.raw.spec.node_name or "" for slice_ in inventory.pools.get(pool, {}).values())
-        self._inventory_read = inventory.first_change + len(inventory.changes)
-        self._ledger_read = ledger.first_change + len(ledger.changes)
-        if everything or "" in stale:
-            self._failed.clear()
-        elif stale:
-            for nodes in self._failed.values():
-                for name in stale:
-                    nodes.pop(name, None)
+    def search(
+        self, state: DraState, names: Iterable[str]
+    ) -> Generator[tuple[str, Rejection | AttemptError | None] | None, None, None]:
+        """Ask about many nodes in order; yields the answers of those that counting does not rule out, None to pause.
 
-    def classes_changed(self) -> None:
-        """A class changed: every remembered answer may be wrong."""
-        self._failed.clear()
+        Only for a plain state. Nodes that are not mentioned can't allocate.
+        """
+        started, busy = self._monotonic(), ""
+        for name, outcome in self._finder.outcomes(self._prepared(state, state.fresh), names):
+            if name != busy:
+                started, busy = self._monotonic(), name
+            if outcome is not None:
+                yield name, self._judge(state, name, outcome)
+            elif self._filter_timeout and self._monotonic() - started > self._filter_timeout:
+                yield name, self._judge(state, name, TIMED_OUT)
+                return
+            else:
+                yield None
 
-    def _failures(self, question: bytes) -> dict[str, Rejection]:
-        nodes = self._failed.get(question)
-        if nodes is None:
-            nodes = self._failed[question] = {}
-            if len(self._failed) > QUESTIONS_KEPT:
-                self._failed.popitem(last=False)
-        return nodes
+    def _judge(self, state: DraState, node_name: str, outcome: Outcome) -> Rejection | AttemptError | None:
+        match outcome:
+            case Allocated(allocations=allocations):
+                state.results[node_name] = allocations
+                return None
+            case DoesNotFit():
+                return CANNOT_ALLOCATE
+            case AllocationError(node_only=True, message=message):
+                return rejection(DRA_PLUGIN, message, unresolvable=True)
+            case AllocationError(timed_out=True, message=message):
+                return AttemptError(f'running "{DRA_PLUGIN}" filter plugin: node {node_name}: {message}')
+            case AllocationError(message=message):
+                theirs, ours = _split(message)
+                return AttemptError(f'running "{DRA_PLUGIN}" filter plugin: {theirs}', ours)
 
     # --- Score ----------------------------------------------------------------------------------------
 

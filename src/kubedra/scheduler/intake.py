@@ -161,7 +161,6 @@ class Intake:
         if self._checker is not None:
             self._checker.update_class(new, class_.metadata.name)
         self._names_changed |= self._dra.extended.update_class(old, new)
-        self._dra.classes_changed()
         self._devices_changed = True
 
     def taint_rule(self, old: DeviceTaintRule | None, new: DeviceTaintRule | None, now: float) -> None:

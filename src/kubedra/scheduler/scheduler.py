@@ -113,6 +113,7 @@ class Scheduler:
         self._saying: dict[str, asyncio.Task[None]] = {}
         self._bindings = asyncio.Semaphore(self.settings.bindings)
         self._reported_gates: dict[str, str] = {}
+        self._gates_looked_at = float("-inf")
         self.halted = ""
         """Why nothing is scheduled any more; empty as long as all is well."""
 
@@ -403,7 +404,11 @@ class Scheduler:
 
     def _report_gates(self) -> None:
         """Say why pods are held back, once that lasted for a moment; upstream keeps it to itself."""
-        until = self._now() - self.settings.gate_report_after
+        now = self._now()
+        if now < self._gates_looked_at + self.settings.gate_report_after / 4:
+            return
+        self._gates_looked_at = now
+        until = now - self.settings.gate_report_after
         for entry in self.queue.waiting(Place.GATED):
             uid = entry.pod.uid
             if entry.changed > until or self._reported_gates.get(uid) == entry.gate:
@@ -418,14 +423,12 @@ class Scheduler:
             }
 
     def _next_gate_report(self) -> float | None:
-        return min(
-            (
-                entry.changed + self.settings.gate_report_after
-                for entry in self.queue.waiting(Place.GATED)
-                if self._reported_gates.get(entry.pod.uid) != entry.gate
-            ),
-            default=None,
+        if not self.queue.counts()[Place.GATED]:
+            return None
+        unreported = any(
+            self._reported_gates.get(entry.pod.uid) != entry.gate for entry in self.queue.waiting(Place.GATED)
         )
+        return self._gates_looked_at + self.settings.gate_report_after / 4 if unreported else None
 
     # --- tasks ----------------------------------------------------------------------------------------
 

@@ -87,7 +87,7 @@ def test_a_device_that_was_decided_on_is_taken_before_it_is_written() -> None:
     )
 
 
-def test_a_failure_is_remembered_until_the_devices_change() -> None:
+def test_a_device_that_is_given_back_can_be_had_again() -> None:
     cluster = with_devices(a=("x",))
     cluster.add(claim("c"), claim("d"), claim("e"))
     cluster.node_of(using("p", "c"))
