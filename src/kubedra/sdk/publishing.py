@@ -31,6 +31,8 @@ Report = Callable[[str], None]
 
 FIRST_RETRY_SECONDS = 0.2
 LAST_RETRY_SECONDS = 30.0
+# A server that was away is asked again soon: slices that are missing keep pods waiting.
+LAST_RECONNECT_SECONDS = 2.0
 # How long a write of ours is believed over a watch that does not show it (a lost watch may never show it).
 OWN_WRITE_SECONDS = 30.0
 
@@ -259,7 +261,8 @@ class SlicePublisher:
             delay = 0.05
         else:
             self._report(f'publishing pool "{name}" of {self._settings.driver} failed: {error}')
-            delay = min(FIRST_RETRY_SECONDS * 2 ** (failures - 1), LAST_RETRY_SECONDS)
+            last = LAST_RECONNECT_SECONDS if isinstance(error, ConnectionError) else LAST_RETRY_SECONDS
+            delay = min(FIRST_RETRY_SECONDS * 2 ** min(failures - 1, 16), last)
         self._spawn(self._later(name, delay))
 
     async def _later(self, name: str, delay: float) -> None:

@@ -221,7 +221,10 @@ class SocketServer:
             self.socket.unlink()
         server = grpc.aio.server(options=(("grpc.max_receive_message_length", 64 * 1024 * 1024),))
         server.add_generic_rpc_handlers(tuple(service.handler() for service in self._services))
-        server.add_insecure_port(f"unix:{self.socket}")
+        try:
+            server.add_insecure_port(f"unix:{self.socket}")
+        except RuntimeError as error:
+            raise OSError(f"no socket can be made at {self.socket}: {error}") from error
         await server.start()
         self.socket.chmod(0o600)
         self._inode = self.socket.stat().st_ino

@@ -227,3 +227,10 @@ async def test_a_server_replaces_a_stale_socket_and_removes_its_own(tmp_path: Pa
     assert not server.present
     await server.stop()
     assert not socket.exists()
+
+
+async def test_a_socket_that_cannot_be_made_is_an_ordinary_error(tmp_path: Path) -> None:
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "x").touch()
+    with pytest.raises(OSError):
+        await SocketServer(tmp_path / "s", []).start()
