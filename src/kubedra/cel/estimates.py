@@ -118,6 +118,10 @@ def _first_argument(estimator: Estimator, overload: str, target: Node | None, ar
     return scale(estimator.size(args[0]), TRAVERSAL), None
 
 
+def _first_argument_twice(estimator: Estimator, overload: str, target: Node | None, args: list[Node]) -> Priced | None:
+    return scale(estimator.size(args[0]), 2 * TRAVERSAL), None
+
+
 def _contains_ip(estimator: Estimator, overload: str, target: Node | None, args: list[Node]) -> Priced | None:
     if target is None or not args:
         return None
@@ -174,7 +178,8 @@ KUBERNETES: Final[dict[str, Estimate]] = _table(
     ("split", _split),
     ("join", _join),
     ("find findAll", _find),
-    ("cidr isIP isCIDR ip ip.isCanonical quantity isQuantity semver isSemver", _first_argument),
+    ("cidr isIP isCIDR ip quantity isQuantity semver isSemver", _first_argument),
+    ("ip.isCanonical", _first_argument_twice),
     ("masked prefixLength family isUnspecified isLoopback isLinkLocalMulticast isLinkLocalUnicast", _unit),
     ("isGlobalUnicast format.named", _unit),
     ("containsIP", _contains_ip),

@@ -19,6 +19,7 @@ from kubedra.base.semver import Semver
 from kubedra.cel import values
 from kubedra.cel.environment import ActualCost
 from kubedra.cel.library.lists import SORTABLE
+from kubedra.cel.library.named_formats import pattern_size
 from kubedra.cel.values import Cidr, PointerQuantity, Url, Value, size
 
 TRAVERSAL: Final = 0.1
@@ -46,6 +47,10 @@ def _built(overload: str, args: list[Value], result: Value) -> int:
 
 def _pattern(overload: str, args: list[Value], result: Value) -> int:
     return ceil((1.0 + size(args[0])) * TRAVERSAL) * ceil(size(args[1]) * PATTERN)
+
+
+def _validation(overload: str, args: list[Value], result: Value) -> int:
+    return ceil((1.0 + size(args[1])) * TRAVERSAL) * ceil(pattern_size(args[0].name) * PATTERN)
 
 
 def _traverse(value: Value) -> int:
@@ -99,6 +104,7 @@ KUBERNETES: Final[dict[str, ActualCost]] = _table(
     ("replace split", _scan_twice),
     ("join", _built),
     ("find findAll", _pattern),
+    ("validate", _validation),
     ("cidr isIP isCIDR quantity isQuantity semver isSemver", _scan),
     ("ip", _ip),
     ("ip.isCanonical", _scan_twice),

@@ -82,6 +82,11 @@ MAX_PATTERN: Final = 128
 _VALUES: Final = {name: NamedFormat(name) for name in _FORMATS}
 
 
+def pattern_size(name: str) -> int:
+    """The size of pattern that checking a format is priced as."""
+    return _FORMATS[name][1]
+
+
 def _named(name: str) -> Optional:
     found = _VALUES.get(name)
     return NONE if found is None else Optional(found)
