@@ -9,6 +9,7 @@ bwrap 0.8 or newer.
 from __future__ import annotations
 
 import functools
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -33,6 +34,19 @@ def installed() -> str | None:
 def _version(program: str) -> str:
     answer = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
     return answer.stdout.split()[-1] if answer.stdout.split() else "unknown"
+
+
+def real_target(target: str, root: Path = Path("/")) -> str:
+    """Where a mount point really lies: bwrap can't follow the links of the root that it is building (/var/run)."""
+    path = Path("/")
+    for part in Path(target).parts[1:]:
+        path = path / part
+        own = len(path.parts) > 1 and path.parts[1] in _OWN
+        host = root / path.relative_to("/")
+        if not own and host.is_symlink():
+            link = host.readlink()
+            path = Path(os.path.normpath(path.parent / link))
+    return str(path)
 
 
 def root_arguments(targets: tuple[str, ...], hidden: tuple[str, ...], root: Path = Path("/")) -> list[str]:
@@ -79,12 +93,12 @@ def arguments(program: str, config: ContainerConfig, hidden: tuple[str, ...]) ->
     if config.uid is not None:
         argv += ["--unshare-user", "--uid", str(config.uid), "--gid", str(config.gid or config.uid)]
     targets = tuple(mount.target for mount in config.mounts) + tuple(device.path for device in config.devices)
-    argv += root_arguments(targets, hidden)
+    argv += root_arguments(tuple(map(real_target, targets)), hidden)
     # Outer mounts first, so that an inner one is not covered.
     for mount in sorted(config.mounts, key=lambda mount: mount.target.count("/")):
-        argv += ["--ro-bind" if mount.read_only else "--bind", mount.source, mount.target]
+        argv += ["--ro-bind" if mount.read_only else "--bind", mount.source, real_target(mount.target)]
     for device in config.devices:
-        argv += ["--dev-bind", device.host_path or device.path, device.path]
+        argv += ["--dev-bind", device.host_path or device.path, real_target(device.path)]
     if config.termination_log:
         argv += ["--bind", config.termination_log, "/dev/termination-log"]
     argv += ["--chdir", config.working_dir or "/", "--", *config.command]

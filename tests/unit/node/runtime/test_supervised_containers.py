@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from kubedra.node.runtime.bwrap import BwrapRuntime, root_arguments
+from kubedra.node.runtime.bwrap import BwrapRuntime, real_target, root_arguments
 from kubedra.node.runtime.contract import ContainerConfig, DeviceNode, Mount, Runtime, StartError
 from kubedra.node.runtime.identity import ProcessIdentity, identify, is_running, send_signal
 from kubedra.node.runtime.process import ProcessRuntime
@@ -185,8 +185,13 @@ async def test_bwrap_isolates_and_mounts(tmp_path: Path) -> None:
     volume = tmp_path / "volume"
     volume.mkdir()
     (volume / "file").write_text("content\n")
-    mounts = (Mount("v", str(volume), "/etc/kubedra/data"), Mount("r", str(volume), "/data", read_only=True))
-    script = "cat /etc/kubedra/data/file; echo x > /etc/kubedra/data/out; (echo x > /data/no) 2>&1 | grep -c Read-only;"
+    mounts = (
+        Mount("v", str(volume), "/etc/kubedra/data"),
+        Mount("r", str(volume), "/data", read_only=True),
+        Mount("s", str(volume), "/var/run/kubedra.test/x"),
+    )
+    script = "cat /var/run/kubedra.test/x/file; echo x > /etc/kubedra/data/out;"
+    script += " (echo x > /data/no) 2>&1 | grep -c Read-only;"
     script += " ls -l /dev/mine | cut -c1; ls -d /proc/[0-9]* | wc -l; hostname; ls /sys/class/net | wc -l"
     settings = {"mounts": mounts, "devices": (DeviceNode("/dev/null", "/dev/mine"),), "own_network": True}
     container = await runtime.start(config(tmp_path, script, **settings))
@@ -208,6 +213,15 @@ def test_bwrap_rebuilds_a_folder_that_needs_a_mount_point(tmp_path: Path) -> Non
         *("--symlink", "usr/bin", "/bin", "--dir", "/etc"),
         *("--ro-bind-try", f"{tmp_path}/etc/hosts", "/etc/hosts", "--ro-bind-try", f"{tmp_path}/usr", "/usr"),
     ]
+
+
+def test_bwrap_mounts_where_links_really_lead(tmp_path: Path) -> None:
+    (tmp_path / "var").mkdir()
+    (tmp_path / "var" / "run").symlink_to("/run")
+    (tmp_path / "srv").symlink_to("var/data")
+    assert real_target("/var/run/a/b", tmp_path) == "/run/a/b"
+    assert real_target("/srv/x", tmp_path) == "/var/data/x"
+    assert real_target("/tmp/x", tmp_path) == "/tmp/x"
 
 
 async def test_supervisor_stays_small(tmp_path: Path) -> None:
