@@ -30,7 +30,8 @@ bench: setup-dev
 	@for b in benchmarks/*.py; do echo "-- $$b"; $(BIN)/python $$b || exit 1; done
 
 docs: setup-dev
-	@$(BIN)/python tools/generate_docs.py
+	@echo "== writing the reference pages from the code"
+	@for g in tools/generate_*_reference.py; do PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python $$g || exit 1; done
 
 clean:
 	@echo "== removing $(VENV) and caches"

@@ -10,8 +10,9 @@ import msgspec
 
 from kubedra.api import codec, kinds
 from kubedra.api.errors import ApiError
-from kubedra.cli.connect import Target, cluster_options, with_client
+from kubedra.cli.connect import cluster_options
 from kubedra.cli.output import JSON_OUTPUT, print_json, print_yaml
+from kubedra.cli.reading import Reading, reading_options
 from kubedra.cli.resources import parse_arguments
 from kubedra.client.requests import error_from
 from kubedra.insight import relations
@@ -29,7 +30,8 @@ _RELATIONS: dict[str, Callable[[Any, Cluster], Section]] = {
 @click.argument("resources", nargs=-1, required=True)
 @JSON_OUTPUT
 @cluster_options
-def describe(resources: tuple[str, ...], output: str, target: Target) -> None:
+@reading_options
+def describe(resources: tuple[str, ...], output: str, reading: Reading) -> None:
     """Show an object and all that it is related to: TYPE NAME …, TYPE/NAME …, or TYPE for all."""
     wanted = parse_arguments(resources)
 
@@ -54,7 +56,7 @@ def describe(resources: tuple[str, ...], output: str, target: Target) -> None:
                 tree.get("metadata", {}).pop("managedFields", None)
                 print_yaml({k: v for k, v in tree.items() if k not in ("apiVersion", "kind")})
 
-    with_client(target, work)
+    reading.run(work)
 
 
 async def _trees(client: Any, kind: kinds.Kind[Any], namespace: str, name: str) -> list[dict[str, Any]]:

@@ -8,8 +8,9 @@ import click
 import msgspec
 
 from kubedra.api import kinds
-from kubedra.cli.connect import Target, cluster_options, with_client
+from kubedra.cli.connect import cluster_options
 from kubedra.cli.output import OUTPUT, print_json, print_table, print_yaml
+from kubedra.cli.reading import Reading, reading_options
 from kubedra.cli.resources import parse_arguments
 from kubedra.client.requests import error_from
 
@@ -24,6 +25,7 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 @click.option("-w", "--watch", is_flag=True, help="Go on showing changes.")
 @OUTPUT
 @cluster_options
+@reading_options
 def get(
     resources: tuple[str, ...],
     all_namespaces: bool,
@@ -31,7 +33,7 @@ def get(
     field_selector: str,
     watch: bool,
     output: str,
-    target: Target,
+    reading: Reading,
 ) -> None:
     """List objects, or show one: TYPE, TYPE NAME …, TYPE/NAME …, TYPE,TYPE."""
     wanted = parse_arguments(resources)
@@ -46,7 +48,7 @@ def get(
         if watch:
             await _watch(client, wanted, namespace, query, all_namespaces)
 
-    with_client(target, work)
+    reading.run(work)
 
 
 async def _fetch(client: Any, path: str, query: dict[str, str], accept: str) -> dict[str, Any]:

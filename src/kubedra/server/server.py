@@ -74,7 +74,8 @@ class Server:
         state.extras["rules_for"] = lambda user, namespace: [
             rule for _, rules in authorizer.rules_for(user, namespace) for rule in rules
         ]
-        await bootstrap(state)
+        if self.settings.bootstrap:
+            await bootstrap(state)
         state.admission = plugins(self.settings.admission)
         handler = Handler(state)
         subresources.install(handler)

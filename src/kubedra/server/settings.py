@@ -22,6 +22,8 @@ class ServerSettings:
     host: str = "127.0.0.1"
     port: int | None = None
     http: bool = True
+    # Whether system namespaces and default roles are made on start (a dump that is only read has its own).
+    bootstrap: bool = True
     feature_gates: FeatureGates = field(default_factory=FeatureGates)
     # Admission plugins beyond the default ones: "NodeRestriction", "ServiceAccount".
     admission: frozenset[str] = frozenset()
