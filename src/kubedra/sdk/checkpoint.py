@@ -36,7 +36,7 @@ class HeldDevice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim and how far it got: ``preparing`` is written before the driver is called."""
+    """A claim and how far it got: ``preparing`` is written before the driver is called, to prepare or to unprepare."""
 
     namespace: str
     name: str
@@ -99,18 +99,28 @@ class Checkpoint:
                     yield claim, held
 
     async def put(self, claim: ClaimRecord) -> None:
-        """Record a claim; when this returns it is on disk."""
+        """Record a claim; when this returns it is on disk, when it raises nothing has changed."""
         self._refuse_damaged()
-        self._claims = {**self._claims, claim.uid: claim}
-        await self._save()
+        await self._change(claim.uid, claim)
 
     async def drop(self, uid: str) -> None:
-        """Forget a claim; when this returns that is on disk."""
-        if uid not in self._claims:
-            return
-        self._claims = {key: claim for key, claim in self._claims.items() if key != uid}
-        if not self.damage:
-            await self._save()
+        """Forget a claim; when this returns that is on disk, when it raises the claim is still there."""
+        if uid in self._claims:
+            await self._change(uid, None)
+
+    async def _change(self, uid: str, new: ClaimRecord | None) -> None:
+        old = self._claims.get(uid)
+        self._set(uid, new)
+        try:
+            if not self.damage:
+                await self._save()
+        except BaseException:
+            self._set(uid, old)
+            raise
+
+    def _set(self, uid: str, claim: ClaimRecord | None) -> None:
+        others = {key: other for key, other in self._claims.items() if key != uid}
+        self._claims = others if claim is None else {**others, uid: claim}
 
     def _refuse_damaged(self) -> None:
         if self.damage:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import logging
+import os
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,6 +136,7 @@ class NodePlugin:
         self._health = _HealthHub(driver) if isinstance(driver, HealthSource) else None
         self._servers: tuple[SocketServer, ...] = ()
         self._tasks: list[asyncio.Task[None]] = []
+        self._lock = -1
         self.registered = asyncio.Event()
         self.registration_error = ""
 
@@ -159,6 +162,7 @@ class NodePlugin:
     async def start(self) -> None:
         """Load the checkpoint, discover, serve and publish; returns when the sockets answer."""
         self._settings.paths.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        await self._take_folder()
         self._checkpoint.load()
         if self._checkpoint.damage:
             _log.error("%s", self._checkpoint.damage)
@@ -186,6 +190,9 @@ class NodePlugin:
         if self._own_publisher:
             await self._publisher.stop()
             await self._owners.stop()
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
     async def wait_published(self) -> None:
         """Return when the slices are as the driver wants them."""
@@ -205,6 +212,26 @@ class NodePlugin:
         self._devices = {(name, entry.name): entry for name, pool in pools.items() for entry in pool.devices}
         for name, pool in pools.items():
             self._publisher.publish_pool(name, pool)
+
+    async def _take_folder(self) -> None:
+        """Wait until no other process serves this driver on this node: two would each believe their own checkpoint."""
+        self._lock = os.open(self._settings.paths.data_dir / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        told = False
+        while True:
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if not told:
+                    told = True
+                    _log.warning(
+                        "driver %s on node %s waits: another process serves it and holds %s",
+                        self._driver.name,
+                        self._settings.node,
+                        self._settings.paths.data_dir / "lock",
+                    )
+                await self._clock.sleep(0.1)
+            else:
+                return
 
     # ---- registration ----
 

@@ -255,6 +255,9 @@ class ClaimPreparer:
             uid=record.uid,
             devices=tuple(held.allocated for held in record.devices),
         )
+        if record.state == "prepared" and not self._checkpoint.damage:
+            # From here on the devices may be undone: a prepare that comes after a death must not trust the record.
+            await self._checkpoint.put(msgspec.structs.replace(record, state="preparing"))
         if self._serial is None:
             await call(self._driver.unprepare, claim)
         else:

@@ -145,6 +145,20 @@ async def test_sockets_that_were_removed_come_back(api: MemoryApi, tmp_path: Pat
                 pass
 
 
+async def test_a_second_process_waits_until_the_first_is_gone(api: MemoryApi, tmp_path: Path) -> None:
+    uid = await allocate(api, "c", result("gpu-0"))
+    async with plugged(api, tmp_path, PlainDriver()) as (plugin, paths):
+        settings = PluginSettings(node="n1", paths=PluginPaths.of_node(paths, DRIVER))
+        second = NodePlugin(PlainDriver(), api, settings)  # type: ignore[arg-type]
+        starting = asyncio.create_task(second.start())
+        async with dialled(paths.service_socket(DRIVER)) as channel:
+            await DraClient(channel, "v1").prepare([Claim("default", uid, "c")], timeout=5)
+        assert not starting.done() and uid in plugin.checkpoint.claims
+    await starting
+    assert uid in second.checkpoint.claims
+    await second.stop()
+
+
 async def test_health_is_told_to_every_listener(api: MemoryApi, tmp_path: Path) -> None:
     driver = HealthyDriver()
     async with plugged(api, tmp_path, driver) as (plugin, paths):

@@ -299,3 +299,13 @@ async def test_ready_is_written_into_the_claims_status(setup: Setup) -> None:
         await asyncio.sleep(0.001)
     assert devices[0].conditions[0].type == "Ready" and devices[0].conditions[0].status == "True"
     assert devices[0].data == {"on": True} and devices[0].device == "gpu-0"
+
+
+async def test_a_claim_that_died_while_it_was_unprepared_is_prepared_anew(setup: Setup) -> None:
+    uid = await allocate(setup.api, "c", result("gpu-0"))
+    await setup.prepare("c", uid)
+    setup.driver.fail = "still in use"
+    assert await setup.unprepare("c", uid) == "still in use"
+    after = setup.restarted()
+    assert (await after.prepare("c", uid)).error == ""
+    assert after.driver.calls == ["prepare c"]
