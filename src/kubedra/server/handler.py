@@ -12,7 +12,7 @@ from kubedra.api.kinds import Kind
 from kubedra.api.lifecycle import deprecation_warning
 from kubedra.server.access.users import Attributes
 from kubedra.server.calls import Call
-from kubedra.server.representation import represent_list, represent_object, wanted
+from kubedra.server.representation import represent_list, represent_object, shower, wanted
 from kubedra.server.requests import Request, Response, error_response, json_response
 from kubedra.server.routing import Target, resolve
 from kubedra.server.serving import VIRTUAL, Served
@@ -204,7 +204,7 @@ class Handler:
         if verb == "list":
             return represent_list(call, reading.listing(call), form)
         if verb == "watch":
-            return watching.watch(call)
+            return watching.watch(call, shower(call, form))
         if verb == "create":
             return represent_object(call, await creating.create(call), form, 201)
         if verb == "update":

@@ -6,6 +6,7 @@ Upstream counterpart: apiserver/pkg/endpoints/handlers (response.go, negotiation
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 from kubedra.api.errors import ApiError
@@ -113,6 +114,20 @@ def represent_list(call: Call, found: Listing, form: Form) -> Response:
     items = [served.from_storage(record.tree()) for record in found.records]
     tree = {"kind": served.list_kind, "apiVersion": served.kind.api_version, "metadata": meta, "items": items}
     return _rendered(tree, form)
+
+
+def shower(call: Call, form: Form) -> Callable[[Record], bytes] | None:
+    """How the objects of a watch are shown; None as they are."""
+    if form.shape == "PartialObjectMetadata" or form.shape == "PartialObjectMetadataList":
+        return lambda record: encode(partial(record, form.version))
+    if form.shape == "Table":
+
+        def show(record: Record) -> bytes:
+            meta: Tree = {"resourceVersion": str(record.revision)}
+            return encode(_tables().table(call, [record], meta, form.version))
+
+        return show
+    return None
 
 
 def partial(record: Record, version: str = "v1") -> Tree:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import msgspec
 
@@ -25,6 +25,10 @@ from kubedra.server.verbs.versions import check_list_options, parse_revision
 
 BOOKMARK_SECONDS = 60.0
 MIN_TIMEOUT = 1800
+
+
+# Shows an object in the form that the client asked for: from the record and the line's event type to bytes.
+Show = Callable[[Record], bytes]
 
 
 class Watching:
@@ -99,12 +103,13 @@ def event_line(served: Served, selection: Selection, event: Event) -> bytes:
     return line
 
 
-async def lines(watching: Watching) -> AsyncIterator[bytes]:
-    """The stream of a watch."""
+async def lines(watching: Watching, show: Show | None = None) -> AsyncIterator[bytes]:
+    """The stream of a watch; `show` renders objects that are not wanted as they are."""
     served, selection, watch, loop = watching.served, watching.selection, watching.watch, asyncio.get_running_loop()
+    shown = show or served.bytes_of
     try:
         if watching.initial:
-            yield b"".join(b'{"type":"ADDED","object":%s}\n' % served.bytes_of(record) for record in watching.initial)
+            yield b"".join(b'{"type":"ADDED","object":%s}\n' % shown(record) for record in watching.initial)
             watching.initial = []
         if watching.initial_end:
             yield watching.bookmark(watching.started_at, {"k8s.io/initial-events-end": "true"})
@@ -114,7 +119,10 @@ async def lines(watching: Watching) -> AsyncIterator[bytes]:
             wait = min(watching.ends_at, next_bookmark) - now
             batch = await watch.next_batch(max(wait, 0.001))
             if batch:
-                yield b"".join([event_line(served, selection, event) for event in batch])
+                if show is None:
+                    yield b"".join([event_line(served, selection, event) for event in batch])
+                else:
+                    yield b"".join([_shown_line(show, selection, event) for event in batch])
             elif watch.closed:
                 return
             else:
@@ -133,6 +141,10 @@ async def lines(watching: Watching) -> AsyncIterator[bytes]:
         watching.close()
 
 
-def watch(call: Call) -> Response:
+def _shown_line(show: Show, selection: Selection, event: Event) -> bytes:
+    return b'{"type":"%s","object":%s}\n' % (selection.event_type(event).encode(), show(event.record))
+
+
+def watch(call: Call, show: Show | None = None) -> Response:
     """Answers a watch request."""
-    return Response(200, stream=lines(Watching(call)))
+    return Response(200, stream=lines(Watching(call), show))
