@@ -28,16 +28,15 @@ T = TypeVar("T")
 _JSON = "application/json"
 
 
-def decoded(served: Served, record: Record) -> Any:
-    """The struct of a record, decoded once and shared by everyone in this process."""
+def decoded(served: Served, record: Record, wanted: type[T]) -> T:
+    """A record as `wanted` (which may be lean), decoded once and shared by everyone in this process."""
     derived = record.derived
     if derived is None:
         derived = record.derived = {}
-    kind = served.kind
-    key = ("decoded", kind)
-    found = derived.get(key)
+    key = (served.kind, wanted)
+    found: T | None = derived.get(key)
     if found is None:
-        found = derived[key] = codec.decode(kind.type, served.bytes_of(record))
+        found = derived[key] = codec.decode(wanted, served.bytes_of(record))
     return found
 
 
@@ -101,8 +100,7 @@ class InProcessClient(RequestingClient):
         outcome = await self._handler.write(request, kind, verb, namespace, name, subresource)
         if outcome is None:
             return None
-        found: T = decoded(*outcome)
-        return found
+        return decoded(*outcome, kind.type)
 
     async def create(
         self,
@@ -191,8 +189,7 @@ class InProcessClient(RequestingClient):
     async def get(self, kind: Kind[T], name: str, namespace: str = "") -> T:
         """One object."""
         call = self._reading(kind, "get", namespace, name, {})
-        found: T = decoded(call.served, reading.get(call))
-        return found
+        return decoded(call.served, reading.get(call), kind.type)
 
     async def list(
         self,
@@ -213,7 +210,7 @@ class InProcessClient(RequestingClient):
             query["continue"] = continue_
         call = self._reading(kind, "list", namespace, "", query)
         found = reading.listing(call)
-        items = tuple(decoded(call.served, record) for record in found.records)
+        items = tuple(decoded(call.served, record, kind.type) for record in found.records)
         return ListResult(items, str(found.revision), found.continue_)
 
     async def watch(
@@ -233,7 +230,7 @@ class InProcessClient(RequestingClient):
         self._open.add(watching)
         try:
             for record in watching.initial:
-                yield _event("ADDED", served, record)
+                yield _event("ADDED", served, record, kind.type)
             watching.initial = []
             while True:
                 try:
@@ -241,7 +238,7 @@ class InProcessClient(RequestingClient):
                 except WatchOverflow as error:
                     raise ApiError(410, "Expired", str(error)) from error
                 for event in batch:
-                    yield _event(selection.event_type(event), served, event.record)
+                    yield _event(selection.event_type(event), served, event.record, kind.type)
                 if not batch:
                     if watching.watch.closed:
                         return
@@ -293,5 +290,5 @@ def _write_query(field_manager: str, dry_run: bool) -> dict[str, str]:
     return query
 
 
-def _event(type_: Any, served: Served, record: Record) -> WatchEvent[Any]:
-    return WatchEvent(type_, decoded(served, record), served.bytes_of(record), str(record.revision))
+def _event(type_: Any, served: Served, record: Record, wanted: type[T]) -> WatchEvent[T]:
+    return WatchEvent(type_, decoded(served, record, wanted), served.bytes_of(record), str(record.revision))

@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
 from kubedra.api import kinds
 from kubedra.api.errors import ApiError
+from kubedra.sdk.lean import decoded_as
 from kubedra.server.in_process import InProcessClient
 from kubedra.server.server import Server
 
 Tree = dict[str, Any]
+
+
+class LeanMap(msgspec.Struct, frozen=True):
+    data: dict[str, str] = {}
 
 
 def config_map(name: str = "a", **metadata: Any) -> Tree:
@@ -191,3 +197,12 @@ async def test_events_are_one_storage_with_two_faces(client: InProcessClient) ->
     assert core.message == "hello" and core.involved_object.name == "p"
     found = await client.list(kinds.CORE_EVENT, "default", field_selector="involvedObject.name=p")
     assert len(found.items) == 1
+
+
+async def test_a_lean_kind_gets_its_own_struct_and_all_readers_share_it(client: InProcessClient) -> None:
+    await client.create(kinds.CONFIG_MAP, config_map(), "default")
+    lean = decoded_as(kinds.CONFIG_MAP, LeanMap)
+    first, second = [await client.get(lean, "a", "default") for _ in range(2)]
+    assert isinstance(first, LeanMap) and first is second
+    assert (await client.get(kinds.CONFIG_MAP, "a", "default")).metadata.name == "a"
+    assert isinstance((await client.list(lean, "default")).items[0], LeanMap)

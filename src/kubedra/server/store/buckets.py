@@ -13,18 +13,21 @@ from kubedra.server.store.errors import Compacted
 from kubedra.server.store.records import Event, Record
 
 Place = tuple[str, str]
+# Events that watchers are likely to be still reading: older ones keep only their bytes.
+FRESH_EVENTS = 256
 
 
 class Bucket:
     """Records of one resource, sorted by (namespace, name), and a ring of its last events."""
 
-    __slots__ = ("events", "events_bytes", "floor", "order", "records", "resource")
+    __slots__ = ("events", "events_bytes", "floor", "fresh", "order", "records", "resource")
 
     def __init__(self, resource: str) -> None:
         self.resource = resource
         self.records: dict[Place, Record] = {}
         self.order: list[Place] = []
         self.events: deque[Event] = deque()
+        self.fresh: deque[Event] = deque()
         self.events_bytes = 0
         # Events at or below the floor are gone; a watch may start at the floor or above.
         self.floor = 0
@@ -42,6 +45,15 @@ class Bucket:
             self.records[place] = record
         self.events.append(event)
         self.events_bytes += len(record.value)
+        fresh = self.fresh
+        fresh.append(event)
+        if len(fresh) > FRESH_EVENTS:
+            old = fresh.popleft()
+            old.derived = None
+            if old.previous is not None:
+                old.previous.strip()
+            if old.type == "DELETED":
+                old.record.strip()
 
     def evict(self, keep_events: int, keep_bytes: int) -> list[int]:
         """Forgets the oldest events beyond the limits; returns the revisions no longer needed on disk."""

@@ -6,6 +6,7 @@ watchers in this process share one object; callers must treat whatever they get 
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -31,6 +32,11 @@ class Key(NamedTuple):
         return cls(resource, namespace, name)
 
 
+# Trees are kept for the records that were looked at last; a tree is several times as large as its bytes.
+_KEPT_TREES = 256
+_with_trees: deque[Record] = deque()
+
+
 class Record:
     """One version of one object: its key, its revision and its JSON bytes in the storage version."""
 
@@ -50,10 +56,19 @@ class Record:
         return decoded
 
     def shared_tree(self) -> dict[str, Any]:
-        """The JSON tree decoded once and shared: read-only."""
-        if self._tree is None:
-            self._tree = self.tree()
-        return self._tree
+        """The JSON tree, decoded once while it is in use and shared: read-only."""
+        tree = self._tree
+        if tree is None:
+            tree = self._tree = self.tree()
+            _with_trees.append(self)
+            if len(_with_trees) > _KEPT_TREES:
+                _with_trees.popleft()._tree = None
+        return tree
+
+    def strip(self) -> None:
+        """Forgets what was derived; it is made again if somebody still asks."""
+        self._tree = None
+        self.derived = None
 
     def __repr__(self) -> str:
         return f"<Record {self.key.text()} @{self.revision} {len(self.value)} bytes>"
