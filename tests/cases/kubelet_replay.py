@@ -24,6 +24,7 @@ from kubedra.node.claims.checkpoint import ClaimCheckpoint, encode
 from kubedra.node.claims.health import HealthReports
 from kubedra.node.claims.preparing import ClaimPreparation
 from kubedra.node.device_plugins.manager import DevicePluginManager
+from kubedra.node.pods.orphans import clean_up, orphans
 from kubedra.node.pods.services import NodeServices
 from kubedra.node.pods.status_writing import SETTLE_SECONDS
 from kubedra.node.pods.worker import PodWorker
@@ -123,7 +124,7 @@ class RecordedDriver:
         # A driver that failed to the end goes on failing: ours asks more often than the kubelet did.
         self._last: dict[str, Tree | None] = {}
 
-    def _next(self, method: str, claims: Sequence[Claim]) -> tuple[bool, Tree]:
+    async def _next(self, method: str, claims: Sequence[Claim]) -> tuple[bool, Tree]:
         self._calls.append((method, self.name, tuple(sorted(claim.name for claim in claims))))
         answers = self._answers[method]
         if answers:
@@ -131,6 +132,8 @@ class RecordedDriver:
         elif not _bad(self._last.get(method, {})):
             return False, {}
         answer = self._last[method]
+        if answer is not None and not answer.get("client_active", True):
+            await asyncio.Event().wait()  # nobody was there any more to hear it
         if answer is None:
             raise CallError("DeadlineExceeded", "context deadline exceeded")
         if "grpc_error" in answer:
@@ -144,7 +147,7 @@ class RecordedDriver:
         return next((claim.uid for claim in claims if claim.name == name), key)
 
     async def prepare(self, claims: Sequence[Claim], *, timeout: float) -> Mapping[str, PrepareResult]:
-        known, answer = self._next("prepare", claims)
+        known, answer = await self._next("prepare", claims)
         if not known:
             return {claim.uid: PrepareResult(self._devices.get(claim.name, ())) for claim in claims}
         results = {}
@@ -165,7 +168,7 @@ class RecordedDriver:
         return results
 
     async def unprepare(self, claims: Sequence[Claim], *, timeout: float) -> Mapping[str, str]:
-        known, answer = self._next("unprepare", claims)
+        known, answer = await self._next("unprepare", claims)
         if not known:
             return {claim.uid: "" for claim in claims}
         return {self._uid(key, claims): entry.get("error", "") for key, entry in answer.items()}
@@ -183,7 +186,9 @@ class Replay:
 
     def __init__(self, case: Tree, folder: Path) -> None:
         self.case = case
-        self.timeline: list[Tree] = [event for event in case["timeline"] if isinstance(event.get("data"), dict)]
+        self.timeline: list[Tree] = [
+            {"data": {}, **event} for event in case["timeline"] if isinstance(event.get("data", {}), dict)
+        ]
         self.api = FakeApi()
         self.runtime = FakeRuntime()
         self.calls: list[tuple[str, str, tuple[str, ...]]] = []
@@ -195,16 +200,19 @@ class Replay:
             for name in self._drivers
             if self._first(name) == "driver start" or f"DRA driver {name} is not registered" in said
         }
-        paths = NodePaths(folder / "data", folder / "run", NODE)
-        for made in (paths.checkpoint_dir, paths.pods_dir, paths.device_plugins_dir):
+        self._paths = NodePaths(folder / "data", folder / "run", NODE)
+        for made in (self._paths.checkpoint_dir, self._paths.pods_dir, self._paths.device_plugins_dir):
             made.mkdir(parents=True, exist_ok=True)
-        settings = AgentSettings(NODE, paths.data_dir, paths.run_dir, waits=WAITS)
-        clock = RealClock()
+        self._generation: dict[tuple[str, str], int] = {}
+        self._pods: WatchCache[Pod] | None = None
+
+    def _node_services(self) -> NodeServices:
+        """As a new agent has them: what it knows of claims comes from the checkpoint."""
+        paths, clock, node = self._paths, RealClock(), Node()
         claims = ClaimPreparation(self.api, self, QuickCheckpoint(paths.checkpoint_dir))
-        node = Node()
-        self._services = NodeServices(
+        return NodeServices(
             client=self.api,
-            settings=settings,
+            settings=AgentSettings(NODE, paths.data_dir, paths.run_dir, waits=WAITS),
             paths=paths,
             clock=clock,
             runtime=self.runtime,
@@ -216,9 +224,27 @@ class Replay:
             node=lambda: node,
             active_pods=lambda: (),
         )
+
+    async def _start(self) -> None:
+        self._services = self._node_services()
         self._workers: dict[str, PodWorker] = {}
         self._tasks: list[asyncio.Task[None]] = []
-        self._generation: dict[tuple[str, str], int] = {}
+        self._pods = WatchCache(self.api, kinds.POD, field_selector=f"spec.nodeName={NODE}")
+        self._pods.add_handler(self._pod_changed)
+        await self._pods.start()
+        for uid in orphans(self._services, self._workers.keys()):
+            self._tasks.append(asyncio.create_task(clean_up(self._services, uid)))
+        await asyncio.sleep(0.01)
+
+    async def _kill(self) -> None:
+        """As SIGKILL: everything on the node stays as it is."""
+        if self._pods is None:
+            return
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._pods.stop()
+        self._pods = None
 
     def find(self, name: str) -> RecordedDriver | None:
         """The driver, while it is there."""
@@ -237,7 +263,7 @@ class Replay:
             queues = answers.setdefault(event["data"]["driver"], {"prepare": [], "unprepare": []})
             if event["what"].endswith("request"):
                 queues[method].append(None)
-            elif event["what"].endswith("answer") and event["data"].get("client_active", True):
+            elif event["what"].endswith("answer"):
                 queues[method][queues[method].index(None)] = event["data"]
         # A driver that is named by an allocation and never called is there as well.
         for event in self.timeline:
@@ -253,13 +279,15 @@ class Replay:
 
     async def run(self) -> None:
         """Does everything once more."""
-        pods = WatchCache(self.api, kinds.POD, field_selector=f"spec.nodeName={NODE}")
-        pods.add_handler(self._pod_changed)
-        await pods.start()
-        await asyncio.sleep(0)
+        await self._start()
         try:
             done = 0
             for event in self.timeline:
+                if event["actor"] == "kubelet" and event["what"].startswith("process"):
+                    await self._until(done)
+                    await asyncio.sleep(2 * SETTLE_SECONDS)
+                    await (self._kill() if event["what"] == "process killed" else self._start())
+                    continue
                 action = self._action(event)
                 if action is None:
                     done += _progress(event)
@@ -272,10 +300,7 @@ class Replay:
             await self._until(done)
             await asyncio.sleep(0.1)
         finally:
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
-            await pods.stop()
+            await self._kill()
 
     async def _until(self, done: int) -> None:
         """Waits, but not for ever: ours may differ, which is what is to be found out."""
