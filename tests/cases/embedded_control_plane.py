@@ -65,8 +65,11 @@ async def serve(data_dir: Path, token: str) -> None:
     server = Server(ServerSettings(data_dir=data_dir, port=0, feature_gates=gates, admin_token=token))
     await server.start()
     clock = RealClock()
-    scheduler = Scheduler(InProcessClient(server), SchedulerSettings(feature_gates=gates), clock)
-    controllers = ControllerManager(InProcessClient(server), ControllerSettings(), clock)
+    # As in a real cluster, each part has its own identity and no more rights than it needs.
+    placing = InProcessClient(server, "system:kube-scheduler", ())
+    controlling = InProcessClient(server, "system:kube-controller-manager", ())
+    scheduler = Scheduler(placing, SchedulerSettings(feature_gates=gates), clock)
+    controllers = ControllerManager(controlling, ControllerSettings(), clock)
     tasks = [asyncio.create_task(scheduler.run()), asyncio.create_task(controllers.run())]
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
