@@ -265,7 +265,13 @@ class DeploymentController(Controller):
                 old = self._sets.get(action.namespace, action.name)
                 was = replicas(old) if old is not None else 0
                 count = action.patch["spec"]["replicas"]
-                note = f"Scaled {'up' if count > was else 'down'} replica set {action.name} from {was} to {count}"
-                self._context.recorder.event(deployment, kinds.DEPLOYMENT, "Normal", "ScalingReplicaSet", note)
-        await self._context.carry_out(actions)
+                self._tell_scaled(deployment, action.name, was, count)
+        written = await self._context.carry_out(actions)
+        for action, made in zip(actions, written, strict=True):
+            if isinstance(action, Create) and action.tree["spec"].get("replicas"):
+                self._tell_scaled(deployment, made.metadata.name, 0, action.tree["spec"]["replicas"])
         return None
+
+    def _tell_scaled(self, deployment: Deployment, name: str, was: int, count: int) -> None:
+        note = f"Scaled {'up' if count > was else 'down'} replica set {name} from {was} to {count}"
+        self._context.recorder.event(deployment, kinds.DEPLOYMENT, "Normal", "ScalingReplicaSet", note)
