@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from kubedra.cli.connect import Target, cluster_options
+from kubedra.cli.connect import cluster_options
 from kubedra.cli.output import JSON_OUTPUT, Refusal, print_json
+from kubedra.cli.reading import Reading, reading_options
 
 if TYPE_CHECKING:
     from kubedra.api.resource_v1 import ResourceSlice
@@ -55,26 +55,25 @@ def evaluate(jsonl: bool, kubernetes_version: str, file: TextIO) -> None:
 @cel.command()
 @click.argument("expression", required=False)
 @click.option("-f", "--filename", type=click.File("r", encoding="utf-8"), help="Read the expression from a file.")
-@click.option("--dump", type=click.Path(path_type=Path), help="Slices from a file: kubectl get resourceslices -o json.")
 @click.option("--offline", is_flag=True, help="Look at the expression alone, at no devices.")
 @click.option("--kubernetes-version", type=VERSIONS, default="1.37", help="Whose rules apply.", show_default=True)
 @click.option("--feature-gates", default="", metavar="A=true,B=false", help="Gates that differ from the defaults.")
 @JSON_OUTPUT
 @cluster_options
+@reading_options
 def check(
     expression: str | None,
     filename: TextIO | None,
-    dump: Path | None,
     offline: bool,
     kubernetes_version: str,
     feature_gates: str,
     output: str,
-    target: Target,
+    reading: Reading,
 ) -> None:
     """Check a device selector: does it compile, what may it cost, which devices match, what is odd about it.
 
-    The devices are those of the cluster, or of a dump (--dump). Exit code 0: it is fine; 1: it does not compile, would
-    be refused or fails on a device; 3: no device matches.
+    The devices are those of the cluster, of a dump or of a fleet. Exit code 0: it is fine; 1: it does not compile,
+    would be refused or fails on a device; 3: no device matches.
     """
     text = filename.read().strip() if filename is not None else expression
     if not text:
@@ -83,7 +82,7 @@ def check(
     def load() -> list[ResourceSlice]:
         if offline:
             return []
-        return slices_of_dump(dump) if dump is not None else _slices_of_cluster(target)
+        return _slices(reading)
 
     run_check(text, load, version=kubernetes_version, gates=feature_gates, output=output)
 
@@ -111,43 +110,18 @@ def run_check(
         raise click.exceptions.Exit(3)
 
 
-def slices_of_dump(path: Path) -> list[ResourceSlice]:
-    """The ResourceSlices in a file with a v1 List or single objects, JSON or YAML."""
-    import msgspec
-
-    from kubedra.api import codec
-    from kubedra.api.resource_v1 import ResourceSlice
-    from kubedra.base import yaml
-
-    text = path.read_text(encoding="utf-8")
-    trees: list[Any]
-    try:
-        trees = [msgspec.json.decode(text)] if text.lstrip().startswith("{") else []
-    except msgspec.DecodeError as error:
-        raise Refusal(f"{path}: not valid JSON: {error}") from error
-    if not trees:
-        trees = [document.value for document in yaml.load_all(text, str(path))]
-    found: list[ResourceSlice] = []
-    for tree in trees:
-        for item in tree.get("items", [tree]) if isinstance(tree, dict) else []:
-            if isinstance(item, dict) and item.get("kind", "ResourceSlice") == "ResourceSlice" and "spec" in item:
-                try:
-                    found.append(codec.from_tree(ResourceSlice, item))
-                except msgspec.ValidationError as error:
-                    raise Refusal(f"{path}: a ResourceSlice can't be read: {error}") from error
-    if not found:
-        raise Refusal(f"{path}: there is no ResourceSlice in it; make a dump with: kubectl get resourceslices -o json")
-    return found
-
-
-def _slices_of_cluster(target: Target) -> list[ResourceSlice]:
+def _slices(reading: Reading) -> list[ResourceSlice]:
     from kubedra.api import kinds
-    from kubedra.cli.connect import with_client
 
     async def work(client: Any, connection: Any) -> list[ResourceSlice]:
         return list((await client.list(kinds.RESOURCE_SLICE)).items)
 
-    return with_client(target, work)
+    found = reading.run(work)
+    if not found and reading.dump is not None:
+        raise Refusal(
+            f"{reading.dump}: there is no ResourceSlice in it; make a dump with: kubectl get resourceslices -o json"
+        )
+    return found
 
 
 def _lines(result: Examination) -> list[str]:
