@@ -7,6 +7,7 @@ named in the snapshot. Older servers' versions of resource.k8s.io are converted.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -47,7 +48,7 @@ def read_live(target: Target, namespace: str, pod: str, version: str | None, gat
     """Read the target cluster."""
 
     async def work(client: Any, connection: Connection) -> Snapshot:
-        found = await read_cluster(client, namespace, where=connection.context or connection.server)
+        found = await read_cluster(client, namespace, pod, where=connection.context or connection.server)
         known, embedded = await _version(client)
         found = replace(found, gates=FeatureGates.parse(gates, version or known), embedded=embedded)
         return replace(found, driver_logs=await _driver_logs(client, found, (namespace, pod), target))
@@ -55,8 +56,8 @@ def read_live(target: Target, namespace: str, pod: str, version: str | None, gat
     return with_client(target, work)
 
 
-async def read_cluster(client: Any, namespace: str, where: str = "") -> Snapshot:
-    """Everything that an answer needs and this user may read."""
+async def read_cluster(client: Any, namespace: str, pod: str = "", where: str = "") -> Snapshot:
+    """Everything that an answer needs and this user may read. ``pod`` is asked for by name if pods can't be listed."""
     gathering = Gathering()
     unseen: list[Unseen] = []
 
@@ -72,6 +73,8 @@ async def read_cluster(client: Any, namespace: str, where: str = "") -> Snapshot
             unseen.append(Unseen(PLURALS[kind], problem))
 
     await asyncio.gather(*(one(kind) for kind in TYPES))
+    if pod and not gathering.objects["pods"]:
+        await _one_pod(client, gathering, namespace, pod)
     return gathering.snapshot(where=where, now=datetime.now(UTC), live=True, unseen=tuple(unseen))
 
 
@@ -89,6 +92,21 @@ async def _list(client: Any, gathering: Gathering, kind: str, namespace: str) ->
     gathering.kinds.add(kind)
     gathering.objects[TYPES[kind][0]].extend(found.items)
     return ""
+
+
+async def _one_pod(client: Any, gathering: Gathering, namespace: str, name: str) -> None:
+    """A pod and its claims by name, for users who may get but not list."""
+    try:
+        pod = await client.get(kinds.POD, name, namespace)
+    except ApiError:
+        return
+    gathering.objects["pods"].append(pod)
+    names = {entry.resource_claim_name for entry in pod.spec.resource_claims if entry.resource_claim_name}
+    names |= {status.resource_claim_name for status in pod.status.resource_claim_statuses if status.resource_claim_name}
+    known = {claim.metadata.name for claim in gathering.objects["claims"]}
+    for claim in sorted(names - known):
+        with contextlib.suppress(ApiError):
+            gathering.objects["claims"].append(await client.get(kinds.RESOURCE_CLAIM, claim, namespace))
 
 
 async def _list_older(client: Any, gathering: Gathering, kind: str, namespace: str) -> str:
@@ -142,7 +160,7 @@ async def _driver_logs(
 
 def _embedded_log(target: Target, node: str) -> tuple[str, ...]:
     files, _ = target._files()
-    if not files or not (files[0].parent / "kubedra.pid").exists():
+    if not files or not (files[0].parent / "cluster.json").exists():
         return ()
     lines: list[str] = []
     for path in sorted((files[0].parent / "logs").glob("driver*.log")):

@@ -133,7 +133,7 @@ class Gathering:
     def snapshot(self, **more: Any) -> Snapshot:
         """What was gathered."""
         fields: dict[str, Any] = {name: tuple(found) for name, found in self.objects.items()}
-        return Snapshot(**fields, **more)
+        return Snapshot(**(fields | more))
 
     def add_files(self, paths: Sequence[str], namespace: str) -> None:
         """Add the objects of files as kubectl would apply them: what is there already under a name is replaced."""

@@ -99,6 +99,8 @@ def _prepare(snapshot: Snapshot, pod: core_v1.Pod, drivers: dict[str, list[str]]
         text = _PREFIX.sub("", event.message)
         missing = _NOT_REGISTERED.search(text)
         driver = missing.group(1) if missing else next((name for name in drivers if name in text), "")
+        if not driver and len(drivers) == 1:
+            (driver,) = drivers
         if (driver or text) in told:
             continue
         told.add(driver or text)

@@ -54,19 +54,33 @@ def counted(counts: Counter[str], most: int = 3) -> str:
 
 
 class Summaries:
-    """What nodes have, remembered by slice: fleets have thousands of equal ones."""
+    """What nodes have. Remembers by which attribute a driver names its models: fleets have thousands of devices."""
 
     def __init__(self) -> None:
-        self._models: dict[tuple[DeviceView, ...], Counter[str]] = {}
+        self._names: dict[str, str] = {}
 
     def of_view(self, view: NodeView) -> str:
         """The devices in the complete pools of a node."""
         total: Counter[str] = Counter()
         for pool, offset in view.candidates:
-            mask = view.masked.get(offset, -1)
-            for bit, device in enumerate(pool.devices):
-                if mask >> bit & 1:
-                    total[model(device.raw, device.slice.driver)] += 1
+            mask = view.masked.get(offset)
+            devices = pool.devices
+            if mask is not None:
+                devices = tuple(device for bit, device in enumerate(devices) if mask >> bit & 1)
+            total.update([self._model(device) for device in devices])
         if not total and (view.incomplete or view.invalid):
             return "no usable devices"
         return counted(total)
+
+    def _model(self, device: DeviceView) -> str:
+        driver = device.slice.driver
+        name = self._names.get(driver)
+        if name is not None and device.consumes is None:
+            value = device.raw.attributes.get(name)
+            if value is not None and value.string:
+                return value.string
+        found = model(device.raw, driver)
+        if name is None:
+            names = (n for n in _MODEL_NAMES if (v := device.raw.attributes.get(n)) is not None and v.string == found)
+            self._names[driver] = next(names, "")
+        return found

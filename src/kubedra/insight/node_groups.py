@@ -35,6 +35,9 @@ def node_groups(decision: Decision, question: Question, falls: Sequence[Waterfal
     groups: dict[tuple[str, str, str], list[str]] = {}
     ranges: dict[tuple[str, str, str], list[tuple[int, ...]]] = {}
     rank: dict[tuple[str, str, str], int] = {}
+    alternatives: dict[tuple[str, str], list[Waterfall]] = {}
+    for fall in falls:
+        alternatives.setdefault((fall.claim, fall.request.partition("/")[0]), []).append(fall)
     for name, info in decision.view.nodes.items():
         has = summaries.of_view(decision.inventory.node_view(name))
         rejected = question.rejected.get(name)
@@ -43,7 +46,7 @@ def node_groups(decision: Decision, question: Question, falls: Sequence[Waterfal
             groups.setdefault(key, []).append(name)
             rank.setdefault(key, 0 if rejected.plugin == ELSEWHERE else -1)
             continue
-        stop = _stop(falls, name)
+        stop = _stop(alternatives, name)
         problem = pool_problem(decision, name)
         if problem and stop[0] == "too-few-match":
             stop = ("pool-incomplete", problem, (), stop[3])
@@ -62,11 +65,8 @@ def node_groups(decision: Decision, question: Question, falls: Sequence[Waterfal
     return found
 
 
-def _stop(falls: Sequence[Waterfall], node: str) -> tuple[str, str, tuple[int, ...], int]:
+def _stop(alternatives: Mapping[tuple[str, str], list[Waterfall]], node: str) -> tuple[str, str, tuple[int, ...], int]:
     """What stops the pod on a node: code, text with places for numbers, the numbers, and how far it got."""
-    alternatives: dict[tuple[str, str], list[Waterfall]] = {}
-    for fall in falls:
-        alternatives.setdefault((fall.claim, fall.request.partition("/")[0]), []).append(fall)
     for (_, request), mine in alternatives.items():
         stops = [_stop_of(fall, node) for fall in mine]
         if any(stop is None for stop in stops):
@@ -84,9 +84,11 @@ def _stop_of(fall: Waterfall, node: str) -> tuple[str, str, tuple[int, ...], int
     if counts is None:
         return None
     need = max(fall.needed, 1)
-    names = [*NODE_STEPS, *("constraint" for _ in counts[len(NODE_STEPS) :])]
+    if min(counts) >= need:
+        return None
     before = counts[0]
-    for place, (name, count) in enumerate(zip(names, counts, strict=True)):
+    for place, count in enumerate(counts):
+        name = NODE_STEPS[place] if place < len(NODE_STEPS) else "constraint"
         if count < need:
             wanted = f"{need} needed"
             rank = place + 1 + (count > 0)

@@ -339,6 +339,10 @@ def unseen_notes(snapshot: Snapshot) -> list[str]:
 
 
 def _not_there(snapshot: Snapshot, what: str, namespace: str, name: str, known: list[tuple[str, str]]) -> str:
+    kind = "pods" if what == "pod" else "resourceclaims"
+    hidden = next((u for u in snapshot.unseen if u.plural == kind and u.namespace != namespace), None)
+    if hidden is not None:
+        return f"the {what} {name!r} can't be seen: {hidden.why}"
     here = [n for ns, n in known if ns == namespace]
     elsewhere = sorted(ns for ns, n in known if n == name and ns != namespace)
     text = f"there is no {what} {name!r} in the namespace {namespace} of {snapshot.where or 'the cluster'}"
