@@ -202,7 +202,7 @@ class Handler:
         if verb == "get":
             return represent_object(call, reading.get(call), form)
         if verb == "list":
-            return represent_list(call, reading.listing(call), form)
+            return await represent_list(call, reading.listing(call), form)
         if verb == "watch":
             return watching.watch(call, shower(call, form))
         if verb == "create":

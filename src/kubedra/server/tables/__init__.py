@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kubedra.server.tables.rendering import table
+from kubedra.server.tables.rendering import row_maker, table
 
-__all__ = ["table"]
+__all__ = ["row_maker", "table"]

@@ -73,7 +73,8 @@ def replace(call: Call, live: Record, new: Tree) -> Record | asyncio.Future[Reco
     """
     served, state = call.served, call.state
     strategy = served.strategy
-    old = live.shared_tree()
+    # A tree of our own: the new object shares parts with it, and these get their final form in place.
+    old = live.tree()
     metadata, old_metadata = new.setdefault("metadata", {}), old["metadata"]
     given = metadata.pop("resourceVersion", "")
     if given in ("", "0"):
