@@ -29,6 +29,7 @@ _MAX_DOMAIN: Final = 63
 _ORDERING: Final = frozenset(("_<_", "_<=_", "_>_", "_>=_"))
 _COMPARING: Final = _ORDERING | {"_==_", "_!=_"}
 _NEAR: Final = 0.1
+_HAIR: Final = 0.02
 _FLIPPED: Final = {"_<_": "_>_", "_>_": "_<_", "_<=_": "_>=_", "_>=_": "_<=_", "_==_": "_==_", "_!=_": "_!=_"}
 
 
@@ -397,11 +398,31 @@ class _Finder:
         for part in self.verdict.parts:
             if part.selector is None:
                 continue
-            if any(_outcome(part.selector, item.device) is True for item in self.fleet.devices):
-                continue
+            found = any(_outcome(part.selector, item.device) is True for item in self.fleet.devices)
             for node in walk(self.root):
                 if isinstance(node, Call) and part.start <= node.offset < part.end:
-                    yield from self._near_miss(node)
+                    yield from self._just_below(node) if found else self._near_miss(node)
+
+    def _just_below(self, node: Call) -> Iterator[Slip]:
+        """Some devices match, others miss by a hair: a card sold as 80 GB that reports less than 80Gi."""
+        operands = node.operands()
+        if len(operands) != 2 or node.function in ("isLessThan", "_!=_"):
+            return
+        read, right = self._read_through(operands[0]), operands[1]
+        if read is None or not (isinstance(right, Call) and right.function == "quantity" and right.args):
+            return
+        literal = right.args[0]
+        if not isinstance(literal, Literal) or not isinstance(literal.value, str):
+            return
+        try:
+            target = Quantity.parse(literal.value)
+        except QuantityError:
+            return
+        for value in self.fleet.values(read.kind, read.domain, read.id):
+            if isinstance(value, Quantity) and 0 < target.nano - value.nano <= _HAIR * target.nano:
+                short = Quantity.parse(str(target - value))
+                message = f"devices with {read.id} {value} miss {literal.value} by {short}"
+                yield Slip("just-below", literal.offset, message)
 
     def _near_miss(self, node: Call) -> Iterator[Slip]:
         operands = node.operands()

@@ -175,7 +175,11 @@ class RequestingClient:
         if not subresource:
             tree = {"apiVersion": kind.api_version, "kind": kind.kind} | tree
         path = kind.path(namespace, name if subresource else "", subresource)
-        return codec.decode(kind.type, await self._call("POST", path, query, codec.encode(tree)))
+        body = await self._call("POST", path, query, codec.encode(tree))
+        if subresource and codec.decode(dict, body).get("kind") != kind.kind:
+            # A binding or an eviction is answered with a Status: the object is read to keep the promise of the type.
+            return await self.get(kind, name, namespace)
+        return codec.decode(kind.type, body)
 
     async def update(
         self,

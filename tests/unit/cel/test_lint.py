@@ -60,6 +60,16 @@ def test_counts_matches_and_names_the_part_that_decided() -> None:
     ]
 
 
+def test_devices_that_just_miss_are_named_although_others_match() -> None:
+    big = _device(_GPU, f"{_GPU}/pool/big", {"capacity": {"memory": {"value": "80Gi"}}})
+    fleet = Fleet([*_fleet().devices, big])
+    expression = f'{_D} && {_C}.memory.compareTo(quantity("80Gi")) >= 0'
+    (message,) = [f.message for f in _examine(expression, fleet).findings if f.code == "just-below"]
+    assert message == "devices with memory 81559Mi miss 80Gi by 361Mi"
+    far = f'{_D} && {_C}.memory.compareTo(quantity("70Gi")) >= 0'
+    assert "just-below" not in _codes(_examine(far, fleet))
+
+
 def test_errors_are_grouped_with_their_message() -> None:
     result = _examine(f"{_A}.index == 0")
     assert result.verdict is not None
