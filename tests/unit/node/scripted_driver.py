@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 from kubedra.wire.dra import Claim, Device, PrepareResult, dra_service, negotiated_name
+from kubedra.wire.health import DeviceHealth, health_service, service_name
 from kubedra.wire.paths import NodePaths
 from kubedra.wire.registration import DRA_PLUGIN, PluginInfo, registration_service
 from kubedra.wire.transport import CallError, SocketServer
@@ -18,7 +19,14 @@ class ScriptedDriver:
 
     __test__ = False
 
-    def __init__(self, paths: NodePaths, name: str = "gpu.example.com", versions: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        paths: NodePaths,
+        name: str = "gpu.example.com",
+        versions: Sequence[str] = (),
+        *,
+        health: bool = False,
+    ) -> None:
         self.name = name
         self.calls: list[tuple[str, ...]] = []
         self.notices: list[tuple[bool, str]] = []
@@ -30,7 +38,12 @@ class ScriptedDriver:
         self.cdi_ids: dict[str, tuple[str, ...]] = {}
         self._versions = tuple(versions or (negotiated_name("v1"), negotiated_name("v1beta1")))
         self.endpoint = paths.service_socket(name)
-        self._service = SocketServer(self.endpoint, (dra_service(self, "v1"), dra_service(self, "v1beta1")))
+        services = [dra_service(self, "v1"), dra_service(self, "v1beta1")]
+        if health:
+            self._versions += (service_name("v1"),)
+            services.append(health_service(self, "v1"))
+        self._health: asyncio.Queue[DeviceHealth | None] = asyncio.Queue()
+        self._service = SocketServer(self.endpoint, services)
         self._registration = SocketServer(paths.registration_socket(name), (registration_service(self),))
 
     async def start(self) -> None:
@@ -38,8 +51,16 @@ class ScriptedDriver:
         await self._registration.start()
 
     async def stop(self) -> None:
+        self._health.put_nowait(None)
         await self._registration.stop()
         await self._service.stop()
+
+    def report(self, health: DeviceHealth) -> None:
+        self._health.put_nowait(health)
+
+    async def watch_health(self) -> AsyncIterator[tuple[DeviceHealth, ...]]:
+        while (health := await self._health.get()) is not None:
+            yield (health,)
 
     async def get_info(self) -> PluginInfo:
         self.calls.append(("GetInfo",))

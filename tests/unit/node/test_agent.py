@@ -14,6 +14,7 @@ from kubedra.cdi.folder import SpecFolder
 from kubedra.cdi.spec import ContainerEdits, Device, Spec
 from kubedra.node.agent import Agent
 from kubedra.node.settings import AgentSettings
+from kubedra.wire.health import DeviceHealth
 from kubedra.wire.paths import SocketPathTooLong
 from tests.unit.node.agents import Node
 from tests.unit.node.fake_api import FakeApi
@@ -296,3 +297,59 @@ async def test_too_long_a_socket_path_is_refused_before_anything_starts(tmp_path
     with pytest.raises(SocketPathTooLong, match="bytes long and the kernel allows 107"):
         Agent(FakeApi(), AgentSettings("n1", tmp_path, tmp_path / ("x" * 100)))
     assert not list(tmp_path.iterdir())
+
+
+async def test_only_the_last_two_runs_of_a_container_leave_traces(node: Node) -> None:
+    async with node.agent():
+        node.pod("p", "exit 1")
+        await until(lambda: node.state("p") and node.status("p")["containerStatuses"][0]["restartCount"] >= 4)
+        runs = list(node.paths.pods_dir.glob("*/containers/main/*"))
+        files = list(node.paths.log_dir.rglob("*.log"))
+        assert len(runs) <= 2
+        assert len(files) <= 2
+
+
+async def test_root_is_refused_where_it_is_not_wanted(node: Node) -> None:
+    async with node.agent():
+        context = {"runAsNonRoot": True, "runAsUser": 0}
+        node.pod("p", container={"securityContext": context})
+        await until(lambda: "waiting" in node.state("p") and "message" in node.state("p")["waiting"])
+        assert node.state("p")["waiting"] == {
+            "reason": "CreateContainerConfigError",
+            "message": "container's runAsUser breaks non-root policy",
+        }
+
+
+async def test_the_health_of_devices_is_told_at_once(node: Node) -> None:
+    driver = ScriptedDriver(node.paths, health=True)
+    await driver.start()
+    async with node.agent():
+        container = {"resources": {"claims": [{"name": "gpu"}]}}
+        pod = node.pod("p", container=container, resourceClaims=[{"name": "gpu", "resourceClaimName": "c"}])
+        claim_for(node, "c", pod)
+
+        def told() -> list[dict[str, Any]]:
+            statuses = node.status("p").get("containerStatuses") or [{}]
+            entries = statuses[0].get("allocatedResourcesStatus") or [{"resources": []}]
+            return list(entries[0]["resources"])
+
+        name = "gpu.example.com/pool/dev-c"
+        await until(lambda: told() == [{"resourceID": name, "health": "Unknown"}])
+        driver.report(DeviceHealth("pool", "dev-c", "Unhealthy", message="too hot"))
+        await until(lambda: told() == [{"resourceID": name, "health": "Unhealthy", "message": "too hot"}])
+        driver.report(DeviceHealth("pool", "dev-c", "Healthy"))
+        await until(lambda: told() == [{"resourceID": name, "health": "Healthy"}])
+        await driver.stop()
+        await until(lambda: told() == [{"resourceID": name, "health": "Unknown"}])
+
+
+async def test_a_driver_that_comes_back_prepares_at_once(node: Node) -> None:
+    async with node.agent():
+        pod = node.pod("p", resourceClaims=[{"name": "gpu", "resourceClaimName": "c"}])
+        claim_for(node, "c", pod)
+        text = "DRA driver gpu.example.com is not registered"
+        await until(lambda: any(text in note for _, note in node.api.events()))
+        driver = ScriptedDriver(node.paths)
+        await driver.start()
+        await until(lambda: node.phase("p") == "Running")
+        await driver.stop()

@@ -114,6 +114,11 @@ class ContainerBook:
         self._begin(Run(run_id, now))
         self.ended(ContainerExit(128, finished=now, message=message, reason="StartError"))
 
+    def outlived(self) -> list[Container]:
+        """The runs before the previous one: nobody can ask for them any more, so their traces may go."""
+        old, self.handles = self.handles[:-2], self.handles[-2:]
+        return old
+
     def never_ran(self) -> None:
         """The pod goes before the container ever ran: upstream tells it as one that was lost."""
         if self.current is None:

@@ -5,6 +5,7 @@ Upstream counterpart: generateContainerConfig of pkg/kubelet/kuberuntime and the
 
 from __future__ import annotations
 
+import os
 import signal
 import uuid
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ from kubedra.cdi.spec import ContainerEdits
 from kubedra.cdi.spec import DeviceNode as CdiNode
 from kubedra.cdi.spec import Mount as CdiMount
 from kubedra.node.device_plugins.pool import edits as plugin_edits
-from kubedra.node.pods.environment import Sources, container_command, container_env
+from kubedra.node.pods.environment import ConfigError, Sources, container_command, container_env
 from kubedra.node.pods.services import NodeServices
 from kubedra.node.pods.volumes import container_mounts
 from kubedra.node.runtime.contract import ContainerConfig, DeviceNode, Mount, StartError
@@ -55,6 +56,7 @@ def container_config(
         group = pod_context.run_as_group if group is None else group
         groups += pod_context.supplemental_groups
         groups += (pod_context.fs_group,) if pod_context.fs_group is not None else ()
+    _check_user(container, pod, user)
     return ContainerConfig(
         id=uuid.uuid4().hex,
         pod_uid=uid,
@@ -106,6 +108,20 @@ def _device_edits(services: NodeServices, pod: Pod, container: Container) -> Con
             "CreateContainerError",
         )
     return edits
+
+
+def _check_user(container: Container, pod: Pod, user: int | None) -> None:
+    """Refuses to run as root what must not; raises ConfigError."""
+    context, pod_context = container.security_context, pod.spec.security_context
+    wish = context.run_as_non_root if context is not None else None
+    if wish is None and pod_context is not None:
+        wish = pod_context.run_as_non_root
+    if not wish:
+        return
+    if user == 0:
+        raise ConfigError("container's runAsUser breaks non-root policy")
+    if user is None and os.geteuid() == 0:
+        raise ConfigError("container has runAsNonRoot and would run as root: set runAsUser")
 
 
 def _stop_signal(container: Container) -> int:

@@ -13,6 +13,7 @@ import contextlib
 import logging
 import shutil
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from kubedra.api import kinds
 from kubedra.api.core_v1 import Pod, Probe
@@ -320,6 +321,9 @@ class PodWorker:
             book.could_not_start("CreateContainerConfigError", str(error), now)
         else:
             book.started(handle)
+            for old in book.outlived():
+                services.runtime.forget(old)
+                Path(old.config.log_path).unlink(missing_ok=True)
             self._event("Normal", "Started", f"Started container {name}")
             await self._post_start(book, handle)
             self._watch(handle, book)
