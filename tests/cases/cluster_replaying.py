@@ -134,6 +134,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as data:
         results = replay(folder, scenarios(folder, arguments.only), arguments.planes, Path(data))
     print(report(results))
+    if any(not result.same and result.id not in EXCEPTIONS for result in results):
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -25,13 +25,14 @@ class ControlPlane:
 
     def __init__(self, data_dir: Path, token: str = "admintoken") -> None:
         environment = os.environ | {"PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(ROOT)))}
-        self._process = subprocess.Popen(
-            [sys.executable, __file__, str(data_dir), token],
-            stdout=subprocess.PIPE,
-            stderr=(data_dir.parent / f"{data_dir.name}.log").open("w"),
-            text=True,
-            env=environment,
-        )
+        with (data_dir.parent / f"{data_dir.name}.log").open("w") as log_file:
+            self._process = subprocess.Popen(
+                [sys.executable, __file__, str(data_dir), token],
+                stdout=subprocess.PIPE,
+                stderr=log_file,
+                text=True,
+                env=environment,
+            )
         assert self._process.stdout is not None
         self.url = self._process.stdout.readline().strip()
         if not self.url:
