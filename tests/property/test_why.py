@@ -105,7 +105,7 @@ def wishes(draw: st.DrawFn) -> list[Tree]:
             kind = draw(st.sampled_from(("matchAttribute", "distinctAttribute")))
             constraints.append({kind: draw(st.sampled_from(("d.example/numa", "d.example/numaNode")))})
         claims.append(claim(name, *requests, constraints=constraints))
-    selector = {"nodeSelector": {"zone": "a"}} if draw(st.integers(0, 3)) == 0 else {}
+    selector: Tree = {"nodeSelector": {"zone": "a"}} if draw(st.integers(0, 3)) == 0 else {}
     return [*claims, pod("p", *names, **selector)]
 
 
