@@ -51,6 +51,8 @@ class Handler:
             return error_response(error)
         except StoreUnavailable as error:
             return error_response(unavailable(error))
+        except RecursionError:
+            return error_response(ApiError(400, "BadRequest", "the object is nested too deeply"))
         except Exception as error:
             log.exception("%s %s failed", request.method, request.path)
             return error_response(ApiError(500, "InternalError", f"Internal error occurred: {error!r}"))

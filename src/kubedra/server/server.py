@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import resource
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from kubedra.server.access.tokens import PARTS, StaticTokens, TokenSigner
 from kubedra.server.admission import plugins
 from kubedra.server.bootstrap import bootstrap
 from kubedra.server.discovery import Discovery
+from kubedra.server.expiry import EventExpiry
 from kubedra.server.handler import Handler
 from kubedra.server.openapi import OpenApi
 from kubedra.server.serving import Catalogue
@@ -48,6 +51,7 @@ class Server:
         self.url = ""
         self._listener: Any = None
         self._ready = False
+        self._expiry: EventExpiry | None = None
 
     async def start(self) -> None:
         """Returns when the server answers. Raises `StoreError` for folders and ports that can't be used."""
@@ -77,6 +81,7 @@ class Server:
         if self.settings.bootstrap:
             await bootstrap(state)
         state.admission = plugins(self.settings.admission)
+        self._expiry = EventExpiry(state, self.settings.event_ttl_seconds)
         handler = Handler(state)
         subresources.install(handler)
         health.install(handler, lambda: self._ready)
@@ -89,6 +94,7 @@ class Server:
         self._ready = True
 
     async def _listen(self, handler: Handler, authenticator: Authenticator) -> None:
+        _raise_open_files()
         application = importlib.import_module("kubedra.server.http.application")
         listening = importlib.import_module("kubedra.server.http.listening")
         authority = importlib.import_module("kubedra.server.access.certificates").Authority(self.data_dir / "pki")
@@ -116,6 +122,8 @@ class Server:
     async def stop(self) -> None:
         """Ends watches and connections, then closes the store."""
         self._ready = False
+        if self._expiry is not None:
+            self._expiry.stop()
         self.store.close_watches()
         if self._listener is not None:
             listener, self._listener = self._listener, None
@@ -142,3 +150,11 @@ class Server:
     def part_kubeconfig_path(self, part: str) -> Path:
         """The kubeconfig of a part: scheduler, controllers, agents, drivers."""
         return self.data_dir / "pki" / f"{part}.kubeconfig"
+
+
+def _raise_open_files() -> None:
+    """Every watch is a connection: takes as many open files as the system gives."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

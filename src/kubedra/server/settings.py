@@ -31,5 +31,7 @@ class ServerSettings:
     admin_token: str = ""
     # How many events of one resource are kept for watches and paged lists.
     keep_events: int = 4096
+    # How long events live after their last write.
+    event_ttl_seconds: float = 3600.0
     # Seconds that open connections get when the server stops.
     stop_seconds: float = 5.0

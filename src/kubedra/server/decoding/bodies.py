@@ -71,7 +71,7 @@ _OTHER_MESSAGES = {
 
 def _slow_json(body: bytes, kind_name: str) -> Any:
     try:
-        return json.loads(body)
+        return _whole(json.loads(body.decode("utf-8", "replace")))
     except RecursionError as error:
         raise bad_request(
             f"the object provided is unrecognized (must be of type {kind_name}): "
@@ -82,6 +82,17 @@ def _slow_json(body: bytes, kind_name: str) -> Any:
             f"the object provided is unrecognized (must be of type {kind_name}): "
             f"couldn't get version/kind; json parse error: {_json_fault(error)} ({_excerpt(body)})"
         ) from error
+
+
+def _whole(value: Any) -> Any:
+    """The value without halves of surrogate pairs, which Go reads as U+FFFD and UTF-8 can't hold."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    if isinstance(value, dict):
+        return {_whole(name): _whole(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    return value
 
 
 def _json_fault(error: ValueError) -> str:
