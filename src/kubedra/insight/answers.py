@@ -75,6 +75,8 @@ class Answer:
     unseen: list[str] = field(default_factory=list)
     holders: dict[str, str] = field(default_factory=dict)
     """Who holds devices: ledger key of the claim to "claim ns/name (pod …, since …)"."""
+    names: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Requests (claim, request) that have another name for people: extended resources of containers."""
     version: str = ""
 
     @property

@@ -34,6 +34,7 @@ def selector_remedies(trying: Trying) -> Iterator[Remedy]:
 
 def _edited(trying: Trying, fall: Waterfall, index: int, text: str) -> Iterator[Remedy]:
     kinds: set[str] = set()
+    where = "" if len(trying.falls) == 1 else f"In {trying.name_of(fall)}: "
     tried = 0
     for edit in edits(text, trying.class_devices(fall), bool(fall.failing)):
         if tried >= MOST_EDITS:
@@ -42,7 +43,8 @@ def _edited(trying: Trying, fall: Waterfall, index: int, text: str) -> Iterator[
             continue
         tried += 1
         change = changing.in_claim(fall.claim, changing.selector_replaced, fall.request, index, edit.expression)
-        found = trying.remedy(edit.code, edit.text[:1].upper() + edit.text[1:], change, edit.expression)
+        said = where + edit.text if where else edit.text[:1].upper() + edit.text[1:]
+        found = trying.remedy(edit.code, said, change, edit.expression)
         if found is not None:
             kinds.add(edit.code)
             yield found
@@ -58,7 +60,7 @@ def dropped_selectors(trying: Trying) -> Iterator[Remedy]:
         for index, selector in enumerate(ask.selectors if ask is not None else ()):
             text = selector.cel.expression if selector.cel is not None else ""
             change = changing.in_claim(fall.claim, changing.selector_replaced, fall.request, index, None)
-            found = trying.remedy("drop-selector", f"Drop the selector of request {fall.request!r}: {text}", change)
+            found = trying.remedy("drop-selector", f"Drop the selector of {trying.name_of(fall)}: {text}", change)
             if found is not None:
                 yield found
 
@@ -109,7 +111,7 @@ def toleration_remedies(trying: Trying) -> Iterator[Remedy]:
             change = changing.in_claim(fall.claim, changing.toleration_added, fall.request, toleration)
             text = f"Tolerate the taint {taint} of {plural(fall.untolerated[taint], 'device')}"
             shown = toleration_text(toleration)
-            found = trying.remedy("add-toleration", f"{text} in request {fall.request!r}", change, shown)
+            found = trying.remedy("add-toleration", f"{text} in {trying.name_of(fall)}", change, shown)
             if found is not None:
                 yield found
 
@@ -132,7 +134,7 @@ def count_remedies(trying: Trying) -> Iterator[Remedy]:
         while low <= high:
             middle = (low + high + 1) // 2
             change = changing.in_claim(fall.claim, changing.count_lowered, fall.request, middle)
-            text = f"Ask for {middle} instead of {fall.needed} in request {fall.request!r}"
+            text = f"Ask for {middle} instead of {fall.needed} in {trying.name_of(fall)}"
             found = trying.remedy("lower-count", text, change)
             if found is not None:
                 best, low = found, middle + 1
@@ -150,7 +152,7 @@ def capacity_remedies(trying: Trying) -> Iterator[Remedy]:
         for name, wanted in sorted(ask.capacity.requests.items()) if ask is not None and ask.capacity else ():
             for amount in _amounts_left(trying, fall, name, wanted):
                 change = changing.in_claim(fall.claim, changing.capacity_lowered, fall.request, name, amount)
-                text = f"Ask for {amount} of {name} instead of {wanted} in request {fall.request!r}"
+                text = f"Ask for {amount} of {name} instead of {wanted} in {trying.name_of(fall)}"
                 found = trying.remedy("lower-capacity", text, change)
                 if found is not None:
                     yield found

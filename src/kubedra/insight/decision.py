@@ -164,7 +164,7 @@ class Decision:
             names = tuple(name for name in self.view.nodes if name not in rejected)
             return Question(pod, (), rejected, (((), names),) if names else (), refusal=state, nodes=names)
         for claim, selector in state.selectors:
-            reason = f"claim {claim.metadata.name} has its devices on another node"
+            reason = f"claim {claim.metadata.name} has its devices {_place_of(selector)}{_users_of(claim, pod.uid)}"
             for name, info in self.view.nodes.items():
                 if name not in rejected and not matches_node_selector(selector, info.labels, name):
                     rejected[name] = Rejection(ELSEWHERE, (reason,), unresolvable=True)
@@ -236,6 +236,23 @@ class Deadline:
         if self._now() >= self._end:
             self.cut = True
         return self.cut
+
+
+def _place_of(selector: core_v1.NodeSelector) -> str:
+    """Where an allocation ties a claim to: "on n1", or in general."""
+    names = [
+        value
+        for term in selector.node_selector_terms
+        for field_ in term.match_fields
+        if field_.key == "metadata.name"
+        for value in field_.values
+    ]
+    return f"on {', '.join(names[:3])}" if names else "on other nodes"
+
+
+def _users_of(claim: resource_v1.ResourceClaim, but: str) -> str:
+    names = [f"{c.resource.rstrip('s')} {c.name}" for c in claim.status.reserved_for if c.uid != but]
+    return f", used by {', '.join(names[:3])}{' and others' if len(names) > 3 else ''}" if names else ""
 
 
 def _without_volumes(pod: PodInfo) -> PodInfo:

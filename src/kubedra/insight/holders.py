@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from kubedra.allocation.waterfall import Waterfall
 from kubedra.insight.answers import shortened
+from kubedra.insight.decision import Decision
 from kubedra.insight.snapshots import Snapshot
 
 
@@ -19,6 +21,14 @@ def holder_text(snapshot: Snapshot, key: str) -> str:
         return f"claim {meta.namespace}/{meta.name}{f' (for {age})' if age else ''}"
     users = shortened([f"{c.resource.rstrip('s')} {meta.namespace}/{c.name}" for c in claim.status.reserved_for], 2)
     return f"{users} (claim {meta.name}{f', for {age}' if age else ''})"
+
+
+def held_by(decision: Decision, fall: Waterfall) -> str:
+    """``; held by …`` for the devices that a request could use, or nothing."""
+    if not fall.holders:
+        return ""
+    names = [holder_text(decision.snapshot, key) for key, _ in fall.holders]
+    return f"; held by {shortened(names)}"
 
 
 def is_used(snapshot: Snapshot, key: str) -> bool:

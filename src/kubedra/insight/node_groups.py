@@ -144,6 +144,16 @@ def _with_numbers(text: str, numbers: Sequence[tuple[int, ...]]) -> str:
     return text.format(*spans)
 
 
+def rejections_text(decision: Decision, question: Question) -> str:
+    """Why nodes can't run the pod, the most frequent reasons first."""
+    texts: dict[str, int] = {}
+    for name, rejected in question.rejected.items():
+        text = rejection_text(rejected, decision.view.nodes[name], question.pod)
+        texts[text] = texts.get(text, 0) + 1
+    ordered = sorted(texts.items(), key=lambda item: -item[1])
+    return "; ".join(f"{text} ({count} nodes)" if count > 1 else text for text, count in ordered[:3])
+
+
 def rejection_text(rejected: Rejection, info: NodeInfo, pod: PodInfo) -> str:
     """A node's own reason in plain words."""
     match rejected.plugin:

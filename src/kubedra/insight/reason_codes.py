@@ -32,6 +32,10 @@ _WHAT_TO_DO = {
 
 REASONS: dict[str, tuple[str, str]] = {
     **{code: (meaning, _WHAT_TO_DO[code]) for code, meaning in REASON_CODES.items()},
+    "too-few-devices": (
+        "fewer devices match than the request needs, whoever holds them",
+        "Add such devices, or ask for fewer.",
+    ),
     "pod-gated": (
         "the pod is held back by spec.schedulingGates",
         "Whoever set the gate has to remove it; often that is a queue or quota controller.",

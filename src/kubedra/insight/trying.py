@@ -61,6 +61,12 @@ class Trying:
             found = self._published[fall.class_name] = class_devices(self.decision, fall.class_name)
         return found
 
+    def name_of(self, fall: Waterfall) -> str:
+        """A request in a text; with its claim when there are several."""
+        if len(self.claims) == 1:
+            return f"request {fall.request!r}"
+        return f"request {fall.request!r} of claim {fall.claim.rpartition('/')[2]}"
+
     def claim_of(self, fall: Waterfall) -> ResourceClaim | None:
         """The claim that a waterfall is about."""
         return self.claims.get(fall.claim)

@@ -12,14 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from kubedra.allocation.reasons import Reason, explain
+from kubedra.allocation.reasons import Explanation, Reason, explain
 from kubedra.api import core_v1, meta_v1, resource_v1
 from kubedra.insight.answers import Answer, State, shortened
 from kubedra.insight.bound import bound_reasons
+from kubedra.insight.changing import full_name
 from kubedra.insight.constraints import constraint_reports
-from kubedra.insight.decision import Deadline, Decision, Question
+from kubedra.insight.decision import ELSEWHERE, Deadline, Decision, Question
 from kubedra.insight.holders import holder_text
-from kubedra.insight.node_groups import node_groups, rejection_text
+from kubedra.insight.node_groups import node_groups, rejections_text
 from kubedra.insight.remedies import find_remedies, no_help
 from kubedra.insight.snapshots import Snapshot
 from kubedra.insight.trying import Trying
@@ -160,10 +161,13 @@ def _explain(decision: Decision, question: Question, verdict: NoPlace | AttemptE
     snapshot = decision.snapshot
     reasons: list[Reason] = []
     total = len(decision.view.nodes)
-    if question.groups and question.groups[0][0]:
-        claims, nodes = question.groups[0]
+    if any(claims for claims, _ in question.groups):
+        # Where nodes ask for different claims (a device plugin serves some), the most frequent question is told.
+        (claims, nodes), *others = sorted(question.groups, key=lambda group: -len(group[1]))
         explanation = explain(decision.inventory, decision.ledger, decision.allocator.prepare(claims), nodes)
         answer.requests = list(explanation.waterfalls)
+        for more, names in others:
+            _add_nodes(answer, explain(decision.inventory, decision.ledger, decision.allocator.prepare(more), names))
         answer.constraints = constraint_reports(decision, question)
         reasons += reworded(decision, question, explanation, answer)
     elif question.claims:
@@ -183,24 +187,44 @@ def _explain(decision: Decision, question: Question, verdict: NoPlace | AttemptE
     answer.nodes = node_groups(decision, question, answer.requests)
     if not reasons:
         reasons.append(Reason("no-place", f"pod {question.pod.key}", getattr(verdict, "message", "no node fits")))
+    _name_bridged(question, answer, reasons)
+    if isinstance(verdict, NoPlace) and verdict.rescue is not None and not verdict.rescue.delete:
+        name = verdict.rescue.claim.metadata.name
+        answer.notes.append(f"The scheduler gives the devices of claim {name} back, which nobody uses, and tries again")
     where = "the only node" if total == 1 else f"any of the {total} nodes"
     answer.reasons = reasons
     answer.headline = f"does not fit on {where}"
 
 
+def _add_nodes(answer: Answer, explanation: Explanation) -> None:
+    """Take over what other nodes answer to the same requests."""
+    known = {(fall.claim, fall.request): fall for fall in answer.requests}
+    for fall in explanation.waterfalls:
+        mine = known.get((fall.claim, fall.request))
+        if mine is not None:
+            mine.nodes.update(fall.nodes)
+
+
+def _name_bridged(question: Question, answer: Answer, reasons: list[Reason]) -> None:
+    """Call the requests that stand for extended resources by what the pod's author wrote."""
+    extended = question.state.extended if question.state is not None else None
+    for claim, bridge in extended.made.values() if extended is not None else ():
+        for mapping in bridge.mappings:
+            key = (full_name(claim), mapping.request_name)
+            answer.names[key] = f"{mapping.resource_name} of container {mapping.container_name}"
+    for place, reason in enumerate(reasons):
+        for (claim_name, request), text in answer.names.items():
+            if reason.subject == f"claim {claim_name}, request {request}":
+                reasons[place] = replace(reason, subject=text)
+
+
 def _nodes_reject(decision: Decision, question: Question) -> Reason:
-    texts: dict[str, int] = {}
-    for name, rejected in question.rejected.items():
-        text = rejection_text(rejected, decision.view.nodes[name], question.pod)
-        texts[text] = texts.get(text, 0) + 1
-    ordered = sorted(texts.items(), key=lambda item: -item[1])
-    parts = [f"{text} ({count} nodes)" if count > 1 else text for text, count in ordered[:3]]
-    return Reason(
-        "nodes-reject",
-        f"pod {question.pod.key}",
-        f"no node may run it, whatever its devices: {'; '.join(parts)}",
-        "change what keeps the pod from the nodes",
-    )
+    detail = f"no node can run it: {rejections_text(decision, question)}"
+    remedy = "change what keeps the pod from the nodes"
+    elsewhere = [rejected for rejected in question.rejected.values() if rejected.plugin == ELSEWHERE]
+    if elsewhere:
+        remedy = "wait until the node with the claim's devices has room, or use a claim of its own for this pod"
+    return Reason("nodes-reject", f"pod {question.pod.key}", detail, remedy)
 
 
 def _remedies(decision: Decision, question: Question, answer: Answer, deadline: Deadline) -> None:

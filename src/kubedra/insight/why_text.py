@@ -80,8 +80,11 @@ def _one(reason: Reason) -> str:
 
 def _waterfall(answer: Answer, fall: Waterfall) -> list[str]:
     needed = plural(fall.needed, "device") if fall.needed else "all matching devices"
-    lines = [f"Claim {fall.claim}, request {fall.request!r}, needs {needed} on one node. Devices left after each step:"]
+    name = answer.names.get((fall.claim, fall.request))
+    who = f"{name} needs" if name else f"Claim {fall.claim}, request {fall.request!r}, needs"
+    lines = _wrap(f"{who} {needed} on one node. Devices left after each step:", "", "  ")
     stopped = fall.stopped_by()
+    rooms = stopped is not None and stopped.code == "room" and any(step is stopped for step in fall.steps)
     width = max(len(str(step.count)) for step in fall.steps)
     for step in fall.steps:
         mark = "  <- too few from here on" if step is stopped else ""
@@ -93,7 +96,7 @@ def _waterfall(answer: Answer, fall: Waterfall) -> list[str]:
         text = _STEPS[step.code].format(class_name=fall.class_name, text=step.text)
         where = f" (at most {step.best} on one node)" if _tell_best(fall, step) else ""
         lines += _wrap(f"{text}{where}{mark}", f"  {step.count:>{width}}  ", " " * (width + 4))
-        if step.code == "free" and fall.holders:
+        if step.code == ("room" if rooms else "free") and fall.holders:
             held = [f"{answer.holders.get(key, key)}: {count}" for key, count in fall.holders]
             lines += _wrap(f"held by {shortened(held)}", " " * (width + 4), " " * (width + 6))
     return lines

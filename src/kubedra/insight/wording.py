@@ -6,23 +6,16 @@ holds the devices, which values come nearest, which names were meant, what of a 
 
 from __future__ import annotations
 
-from collections import Counter
-
-from kubedra.allocation.candidates import bits_of, free_mask, selected
-from kubedra.allocation.claims import Alternative
-from kubedra.allocation.inventory import NodeView
-from kubedra.allocation.pools import PoolView, groups_allow
+from kubedra.allocation.candidates import bits_of
 from kubedra.allocation.reasons import Explanation, Reason
 from kubedra.allocation.waterfall import Step, Waterfall
-from kubedra.base.quantity import Quantity
 from kubedra.insight.answers import Answer, Constraint, plural, shortened
 from kubedra.insight.decision import Decision, Question
-from kubedra.insight.devices import counted, model
-from kubedra.insight.holders import holder_text
+from kubedra.insight.holders import held_by
+from kubedra.insight.node_groups import rejections_text
+from kubedra.insight.partitions import alternative_of, no_room
 from kubedra.insight.relaxing import accesses, nearest_values, similar_names
 from kubedra.insight.trying import class_devices
-
-MOST_HOLDERS = 3
 
 
 def reworded(decision: Decision, question: Question, explanation: Explanation, answer: Answer) -> list[Reason]:
@@ -88,27 +81,37 @@ def _request_reason(
             return Reason(reason.code, reason.subject, detail + published, "use another class, or install its driver")
         case "selector-matches-too-few":
             return _selector(decision, reason, fall, step, had)
+        case "in-use" if step.count == had and had < max(fall.needed, 1):
+            detail = f"the cluster has {plural(had, 'device')} that match{'es' if had == 1 else ''}"
+            detail = detail.replace("0 devices that match", "no device that matches")
+            remedy = "add devices, or ask for fewer"
+            return Reason("too-few-devices", reason.subject, f"{detail}, {needed} {verb} needed", remedy)
         case "in-use":
             free = f"{plural(had, 'device')} match{'es' if had == 1 else ''}, {step.count} of them "
             free += f"{'is' if step.count == 1 else 'are'} free, {needed} {verb} needed"
             if step.count >= max(fall.needed, 1):
                 free += f" on one node; the best node, {step.node}, has {step.best}" if step.node else " on one node"
-            held = _held(decision, fall)
+            held = held_by(decision, fall)
             return Reason(reason.code, reason.subject, free + held, "wait until one is released, or see below")
+        case "not-reachable":
+            where = f"{plural(had, 'device')} match{'es' if had == 1 else ''}, but "
+            where += "on nodes that can't run the pod" if not step.count else f"only {step.count} on nodes that may"
+            detail = f"{where} ({rejections_text(decision, question)}), {needed} {verb} needed"
+            return Reason(reason.code, reason.subject, detail, "let the pod run on the nodes that have the devices")
+        case "tainted":
+            taints = shortened(sorted(fall.untolerated))
+            lost = had - step.count
+            it = "it is" if had == 1 else f"{lost} of them {'is' if lost == 1 else 'are'}"
+            detail = f"{plural(had, 'device')} match{'es' if had == 1 else ''}, but {it} tainted ({taints}),"
+            detail += f" {needed} {verb} needed"
+            return Reason(reason.code, reason.subject, detail, "tolerate the taint, or have it removed")
         case "no-room":
-            return _room(decision, question, reason, fall, step)
+            return no_room(decision, question, reason.subject, fall, step)
         case "constraint":
             report = next((c for c in answer.constraints if step.text.endswith(f" {c.attribute}")), None)
             if report is not None:
                 return _constraint(reason, report)
     return reason
-
-
-def _held(decision: Decision, fall: Waterfall) -> str:
-    if not fall.holders:
-        return ""
-    names = [holder_text(decision.snapshot, key) for key, _ in fall.holders]
-    return f"; held by {shortened(names, MOST_HOLDERS)}"
 
 
 def _selector(decision: Decision, reason: Reason, fall: Waterfall, step: Step, had: int) -> Reason:
@@ -181,104 +184,3 @@ def _constraint(reason: Reason, report: Constraint) -> Reason:
     if report.lacking and not report.best:
         remedy = "name an attribute that the driver publishes, or have the driver publish this one"
     return Reason(reason.code, reason.subject, detail, remedy)
-
-
-def alternative_of(decision: Decision, question: Question, fall: Waterfall) -> Alternative | None:
-    """The prepared request that a waterfall is about."""
-    for claims, _ in question.groups:
-        for claim in decision.allocator.prepare(claims).claims:
-            for request in claim.requests:
-                for alternative in request.alternatives:
-                    if claim.name == fall.claim and alternative.name == fall.request:
-                        return alternative
-    return None
-
-
-# ---- partitions ----
-
-
-def _room(decision: Decision, question: Question, reason: Reason, fall: Waterfall, step: Step) -> Reason:
-    """Counters or capacity are used up: on the card that comes nearest, what lacks and what can still be had."""
-    alternative = alternative_of(decision, question, fall)
-    had = fall.before(step)
-    count = had.count if had is not None else 0
-    left = "none of them" if not step.count else f"only {step.count} of them"
-    match = "matches and is" if count == 1 else "match and are"
-    detail = (
-        f"{plural(count, 'device')} {match} not taken, but too much of the cards they are parts of is in use:"
-        f" {left} can be had, {fall.needed or 'at least 1'} needed"
-    )
-    found = _nearest_card(decision, question, alternative) if alternative is not None else None
-    if found is not None:
-        lacking, fitting = found
-        if lacking:
-            detail += f"; nearest: {lacking}"
-        if fitting:
-            detail += f"; what still fits there: {fitting}"
-    remedy = "wait until one of these pods has ended, or ask for a smaller part"
-    return Reason(reason.code, reason.subject, detail + _held(decision, fall), remedy)
-
-
-def _nearest_card(decision: Decision, question: Question, alternative: Alternative) -> tuple[str, str] | None:
-    features = decision.inventory.features
-    best: tuple[int, str, NodeView, PoolView, int] | None = None
-    for node in question.nodes[:500]:
-        view = decision.inventory.node_view(node)
-        for pool, _ in view.candidates:
-            if not pool.needs:
-                continue
-            state = pool.current(decision.ledger)
-            chosen, _errors = selected(pool, alternative.ask.selection)
-            for bit in bits_of(chosen & ~state.exclusive & ~free_mask(pool, state, alternative.ask, features)):
-                use = pool.devices[bit].consumes
-                if use is None:
-                    continue
-                short = [index for index, amount in pool.needs[use] if state.left[index] < amount]
-                if best is None or len(short) < best[0]:
-                    best = len(short), node, view, pool, bit
-    if best is None:
-        return None
-    _, node, _, pool, bit = best
-    state = pool.current(decision.ledger)
-    use = pool.devices[bit].consumes
-    assert use is not None
-    names = {index: key for key, index in pool.counter_index.items()}
-    lacks = [
-        f"{names[index][1]} ({_amount(state.left[index])} left, {_amount(amount)} needed)"
-        for index, amount in pool.needs[use]
-        if state.left[index] < amount
-    ]
-    sets = {names[index][0] for index, _ in pool.needs[use]}
-    if not groups_allow(state.groups, use):
-        lacks.append("the partitions in use on it are not compatible")
-    device = pool.devices[bit]
-    takers = _takers(decision, pool, {index for index, amount in pool.needs[use] if state.left[index] < amount})
-    lacking = f"device {device.name} on {node} lacks {shortened(lacks, 4)} of {'/'.join(sorted(sets))}"
-    if takers:
-        lacking += f", which {'is' if len(lacks) == 1 else 'are'} used by {shortened(takers)}"
-    fitting: Counter[str] = Counter()
-    for other in range(len(pool.devices)):
-        candidate = pool.devices[other]
-        need = candidate.consumes
-        if need is None or not {names[index][0] for index, _ in pool.needs[need]} & sets:
-            continue
-        if state.fitting >> other & 1 and not state.exclusive >> other & 1:
-            fitting[model(candidate.raw, candidate.slice.driver)] += 1
-    return lacking, counted(fitting, 4).replace(", ", " or ") if fitting else "nothing"
-
-
-def _takers(decision: Decision, pool: PoolView, counters: set[int]) -> list[str]:
-    """Devices in use that consume these counters, and who holds them."""
-    use = decision.ledger.use_of(pool.key)
-    found = []
-    for device in (*pool.devices, *pool.elsewhere):
-        holders = [*use.exclusive.get(device.name, ()), *(claim for claim, _ in use.shares.get(device.name, {}))]
-        if not holders or device.consumes is None:
-            continue
-        if counters & {index for index, amount in pool.needs[device.consumes] if amount}:
-            found.append(f"{device.name} of {holder_text(decision.snapshot, holders[0])}")
-    return found
-
-
-def _amount(nano: int) -> str:
-    return str(Quantity.parse(f"{max(nano, 0)}n")) if nano % 1_000_000_000 else str(max(nano, 0) // 1_000_000_000)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.unit.insight.clusters import (
+    Tree,
     ask,
     claim,
     class_of,
     device,
     held,
+    node,
     partitioned_card,
     pod,
     request,
@@ -160,3 +164,53 @@ def test_an_attribute_of_another_name_says_which_driver_lacks_it_and_what_it_has
     assert "what the driver publishes instead is gpu.x/pciRoot" in text
     assert answer.remedies[0].code == "drop-constraint"
     assert answer.exit_code == 3
+
+
+def test_a_shared_device_says_how_much_is_left_and_what_would_fit() -> None:
+    nic = device("nic0", {"model": "CX7"}, bandwidth="100G")
+    nic["allowMultipleAllocations"] = True
+    objects = [slice_of("n1", [nic])]
+    for name, amount in (("q1", "60G"), ("q2", "20G")):
+        share = held(f"c-{name}", "nic0", pods=[name])
+        share["status"]["allocation"]["devices"]["results"][0] |= {
+            "shareID": f"s-{name}",
+            "consumedCapacity": {"bandwidth": amount},
+        }
+        objects += [share, pod(name, f"c-{name}", node_name="n1", phase="Running")]
+    wanted = claim("x", request("r", capacity={"requests": {"bandwidth": "30G"}}))
+    answer, text = ask(snapshot(*objects, wanted, pod("p", "x")))
+    assert answer.reasons[0].code == "no-room"
+    assert "nic0 on n1 has 20G of 100G bandwidth left, 30G asked for" in text
+    assert "Ask for 20G of bandwidth instead of 30G" in text
+
+
+def test_an_extended_resource_is_called_by_its_name_not_by_its_claim() -> None:
+    bridge = class_of()
+    bridge["spec"]["extendedResourceName"] = "example.com/gpu"
+    wants = {"name": "main", "image": "x", "resources": {"requests": {"example.com/gpu": "2"}}}
+    answer, text = ask(snapshot(bridge, slice_of("n1", ["a"]), pod("p", containers=[wants])))
+    assert answer.reasons[0].code == "too-few-devices"
+    assert "example.com/gpu of container main: the cluster has 1 device that matches, 2 devices are needed" in text
+    assert "<extended-resources>" not in text
+
+
+def test_a_shared_claim_that_is_elsewhere_says_where_and_who_uses_it() -> None:
+    def busy(name: str, cpu: str, **more: Any) -> Tree:
+        container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": cpu}}}
+        return pod(name, "x", containers=[container], **more)
+
+    objects = (node("n1"), node("n2"), slice_of("n1", ["a"]), held("x", "a", pods=["q"]))
+    answer, text = ask(snapshot(*objects, busy("q", "6", node_name="n1"), busy("p", "4")))
+    assert answer.reasons[0].code == "nodes-reject"
+    assert "too little cpu: 4 wanted, 2 of 8 free" in text
+    assert "claim x has its devices on n1, used by pod q" in text
+
+
+def test_an_allocation_that_nobody_uses_is_given_back_and_told() -> None:
+    # C77
+    container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "4"}}}
+    full = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "8"}}}
+    other = pod("q", node_name="n1", containers=[full])
+    objects = (node("n1"), node("n2"), slice_of("n1", ["a"]), held("x", "a"), other)
+    _, text = ask(snapshot(*objects, pod("p", "x", containers=[container])))
+    assert "The scheduler gives the devices of claim x back, which nobody uses, and tries again" in text
