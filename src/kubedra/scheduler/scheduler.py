@@ -94,7 +94,7 @@ class Scheduler:
         self._sentences = Sentences(self.dra)
         self._cycle = Cycle(self.view, self.dra, exhaustive_nodes=self.settings.exhaustive_nodes)
         self._recorder = EventRecorder(client, self.settings.scheduler_name, clock=self._clock)
-        self._writer = Writer(client, lambda namespace, name: self.store.get((namespace, name)))
+        self._writer = Writer(client, lambda namespace, name: self.store.get((namespace, name)), self._clock)
         self._binder = Binder(
             self._writer,
             self.store,

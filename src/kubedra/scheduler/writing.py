@@ -2,25 +2,36 @@
 
 The only file of the scheduler that sends requests. What is to be written was decided elsewhere (`claim_writes`,
 `conditions`); nothing here changes the scheduler's own state.
+
+Must never: take a write that was not answered for one that was not made. A server that dies between commit and answer
+has handed the device out; who then gives it to the next pod hands it out twice. So allocations and bindings are looked
+up and repeated until the server says how things are; what was decided stays taken meanwhile.
+
+Upstream gives up and relies on its informer to show the allocation in time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 import msgspec
 
 from kubedra.api import core_v1, kinds
 from kubedra.api.errors import ApiError
 from kubedra.api.resource_v1 import AllocationResult, ResourceClaim
+from kubedra.base.clock import Clock
+from kubedra.client.clock import RealClock
 from kubedra.client.protocol import Client
 from kubedra.client.requests import error_from
 from kubedra.scheduler import claim_writes
 from kubedra.scheduler.pods import PodInfo
 
 CONFLICTS_BORNE = 5
+FIRST_REPEAT_SECONDS = 0.05
+LAST_REPEAT_SECONDS = 2.0
 FIELD_MANAGER = "kube-scheduler"
+T = TypeVar("T")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -39,9 +50,12 @@ def _is_conflict(error: ApiError) -> bool:
 class Writer:
     """Sends what the scheduler decided."""
 
-    def __init__(self, client: Client, newest: Callable[[str, str], ResourceClaim | None]) -> None:
+    def __init__(
+        self, client: Client, newest: Callable[[str, str], ResourceClaim | None], clock: Clock | None = None
+    ) -> None:
         self._client = client
         self._newest = newest
+        self._clock: Clock = clock or RealClock()
 
     # --- claims ---------------------------------------------------------------------------------------
 
@@ -54,7 +68,12 @@ class Writer:
         if claim_writes.version_of(claim) > claim_writes.version_of(current):
             current = claim
         verb = "add allocation and reservation to" if allocation is not None else "add reservation to"
-        for _ in range(CONFLICTS_BORNE):
+        in_doubt = False
+        conflicts, delay = 0, FIRST_REPEAT_SECONDS
+        while conflicts < CONFLICTS_BORNE:
+            if in_doubt and current.metadata.uid == uid and claim_writes.is_reserved_for(current, pod.uid):
+                # Only we reserve for this pod: the attempt that had no answer did it, allocation and all.
+                return current
             refused = claim_writes.may_bind(current, uid, allocation)
             if refused is not None:
                 raise WriteError(refused.message)
@@ -72,11 +91,30 @@ class Writer:
             except ApiError as error:
                 if error.code == 404:
                     raise WriteError(f"claim {namespace}/{name} got deleted in the meantime", gone=True) from error
+                if error.code >= 500:
+                    found = await self._answered(lambda: self._get_claim(namespace, name))
+                    if found.metadata.uid == uid and claim_writes.is_reserved_for(found, pod.uid):
+                        return found
                 if not _is_conflict(error):
                     raise WriteError(f"{step} claim {namespace}/{name}: {error.message}") from error
                 conflict = error
-            current = await self._get_claim(namespace, name)
+                conflicts += 1
+            except ConnectionError:
+                in_doubt = True
+                await self._clock.sleep(delay)
+                delay = min(delay * 2, LAST_REPEAT_SECONDS)
+            current = await self._answered(lambda: self._get_claim(namespace, name))
         raise WriteError(f"{verb} claim {namespace}/{name}: {conflict.message}")
+
+    async def _answered(self, read: Callable[[], Awaitable[T]]) -> T:
+        """What a read says, as soon as the server answers."""
+        delay = FIRST_REPEAT_SECONDS
+        while True:
+            try:
+                return await read()
+            except ConnectionError:
+                await self._clock.sleep(delay)
+                delay = min(delay * 2, LAST_REPEAT_SECONDS)
 
     async def unreserve(self, claim: ResourceClaim, pod_uid: str) -> ResourceClaim | None:
         """Take a pod's reservation back; None when the claim is gone."""
@@ -147,17 +185,38 @@ class Writer:
             "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node_name},
         }
-        # Answered with a Status, not with a pod: this is a plain request.
-        response = await self._client.request(
-            "POST",
-            kinds.POD.path(pod.namespace, pod.name, "binding"),
-            query={"fieldManager": FIELD_MANAGER},
-            body=_encode(tree),
-            headers={"content-type": "application/json"},
-        )
+        body, delay = _encode(tree), FIRST_REPEAT_SECONDS
+        while True:
+            try:
+                # Answered with a Status, not with a pod: this is a plain request.
+                response = await self._client.request(
+                    "POST",
+                    kinds.POD.path(pod.namespace, pod.name, "binding"),
+                    query={"fieldManager": FIELD_MANAGER},
+                    body=body,
+                    headers={"content-type": "application/json"},
+                )
+                break
+            except ConnectionError:
+                await self._clock.sleep(delay)
+                delay = min(delay * 2, LAST_REPEAT_SECONDS)
+                if await self._answered(lambda: self._is_bound(pod, node_name)):
+                    return
+        if response.status >= 500 and await self._answered(lambda: self._is_bound(pod, node_name)):
+            return
         if response.status >= 300:
             error = error_from(response.status, response.body)
             raise WriteError(f'running Bind plugin "DefaultBinder": {error.message}', gone=error.code == 404)
+
+    async def _is_bound(self, pod: PodInfo, node_name: str) -> bool:
+        """Whether the binding was made by a request that had no answer."""
+        try:
+            found = await self._client.get(kinds.POD, pod.name, pod.namespace)
+        except ApiError as error:
+            if error.code == 404:
+                return False
+            raise WriteError(f'running Bind plugin "DefaultBinder": {error.message}') from error
+        return found.metadata.uid == pod.uid and found.spec.node_name == node_name
 
     async def patch_pod_status(self, pod: PodInfo, patch: dict[str, Any]) -> core_v1.Pod | None:
         """Patch a pod's status; None when the pod is gone or another one of the same name."""

@@ -148,6 +148,65 @@ class Failing:
         return maybe
 
 
+class LostAnswer:
+    """A client of a server that carries out one matching request, dies before it answers, and comes back."""
+
+    def __init__(self, client: InProcessClient, matches: Callable[..., bool]) -> None:
+        self._client = client
+        self._matches = matches
+        self.died = asyncio.Event()
+        self.up = asyncio.Event()
+        self.up.set()
+
+    async def watch(self, *arguments: Any, **options: Any) -> AsyncIterator[Any]:
+        async for event in self._client.watch(*arguments, **options):
+            await self.up.wait()
+            yield event
+
+    def __getattr__(self, name: str) -> Any:
+        real = getattr(self._client, name)
+
+        async def maybe(*arguments: Any, **options: Any) -> Any:
+            if not self.up.is_set():
+                raise ConnectionError("nobody listens")
+            if not self.died.is_set() and self._matches(*arguments, **options):
+                self.up.clear()
+                self.died.set()
+                await real(*arguments, **options)
+                raise ConnectionError("the connection was closed")
+            return await real(*arguments, **options)
+
+        return maybe
+
+
+@pytest.mark.parametrize("step", ["claim", "pod"])
+async def test_a_write_whose_answer_is_lost_is_not_taken_for_one_that_was_not_made(world: World, step: str) -> None:
+    def matches(*arguments: Any, **options: Any) -> bool:
+        if step == "claim":
+            return arguments[0] is kinds.RESOURCE_CLAIM and options.get("subresource") == "status"
+        return str(arguments[1]).endswith("/binding")
+
+    await world.node()
+    await world.device_class()
+    await world.devices("x")
+    await world.claim("c")
+    await world.claim("d")
+    client = LostAnswer(world.client, matches)
+    scheduler = world.start(client)
+    await world.pod("p", "c")
+    async with asyncio.timeout(20):
+        await client.died.wait()
+    await asyncio.sleep(0.1)
+    assert scheduler.store.ledger.holders(("d.example", "n1", "x"))
+    client.up.set()
+    await world.pod("q", "d")
+    bound = await world.bound("p")
+    await world.told("q", "cannot allocate all claims")
+    claim = await world.get_claim("c")
+    assert [consumer.uid for consumer in claim.status.reserved_for] == [bound.metadata.uid]
+    assert (await world.get_claim("d")).status.allocation is None
+
+
 async def test_claim_first_then_pod(world: World) -> None:
     world.start()
     await world.node()
