@@ -38,6 +38,7 @@ async def scale(call: Call) -> Response:
     if call.verb == "update":
         call.check_options()
         body = read_body(call, "Scale", _SCALE)
+        updating.check_name(call, body.setdefault("metadata", {}))
         live = _live(call)
         body = scale_manager().update(_owned_scale(call, live), body, call.manager, call.state.now())
     elif call.verb == "patch":

@@ -161,6 +161,9 @@ def begin(call: Call, options: Options) -> tuple[Record | asyncio.Future[Record]
         not deleting or bool((tree.get("spec") or {}).get("finalizers"))
     )
     if grace is None and not finalizers and not spec_finalizers:
+        if served.storage == "pods":
+            # A pod is marked even when it goes at once: watchers see that it was deleted on purpose.
+            _mark(call, metadata, 0, finalizers)
         if options.dry_run:
             return dry_record(call, tree, live.revision), True
         return state.store.submit_delete(call.key, encoder(served, tree), expect=live.revision), True
