@@ -52,6 +52,12 @@ async def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
         Store(tmp_path).start()
 
 
+async def test_nobody_else_reads_the_database_or_its_log(store: Store, tmp_path: Path) -> None:
+    await store.put(POD, lambda _: b"{}")
+    modes = {entry.name: entry.stat().st_mode & 0o777 for entry in (tmp_path / "data").glob("store.db*")}
+    assert modes == {"store.db": 0o600, "store.db-wal": 0o600, "store.db-shm": 0o600}
+
+
 async def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("x")
     with pytest.raises(ForeignFolder, match="is not a folder"):

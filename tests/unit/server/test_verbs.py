@@ -126,6 +126,13 @@ async def test_lists_page_through_one_revision(client: InProcessClient) -> None:
     assert [item.metadata.name for item in odd.items] == ["m1"]
 
 
+async def test_a_limit_below_zero_is_no_limit(client: InProcessClient) -> None:
+    for name in "abc":
+        await client.create(kinds.CONFIG_MAP, config_map(name), "default")
+    page = await client.list(kinds.CONFIG_MAP, "default", limit=-1)
+    assert len(page.items) == 3 and not page.continue_
+
+
 async def test_a_watch_replays_and_follows(client: InProcessClient) -> None:
     start = (await client.list(kinds.CONFIG_MAP)).resource_version
     await client.create(kinds.CONFIG_MAP, config_map("w", labels={"a": "1"}), "default")

@@ -21,7 +21,7 @@ from kubedra.server.access.users import (
 from kubedra.server.state import SystemClock
 
 _ANONYMOUS = User(ANONYMOUS, (UNAUTHENTICATED,))
-_OPEN_PATHS = ("/healthz", "/livez", "/readyz", "/version")
+_OPEN_PATHS = frozenset(("/healthz", "/livez", "/readyz", "/version", "/version/"))
 
 Authorize = Callable[[User, Attributes], Decision]
 
@@ -52,7 +52,7 @@ class Authenticator:
             user = self.token(token.strip())
             if user is not None:
                 return user
-        elif not authorization and path.startswith(_OPEN_PATHS):
+        elif not authorization and path in _OPEN_PATHS:
             return _ANONYMOUS
         raise unauthorized()
 

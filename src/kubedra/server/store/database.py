@@ -6,6 +6,7 @@ append-only history (`kv`, keyed by revision); compaction deletes rows by revisi
 
 from __future__ import annotations
 
+import os
 import queue
 import sqlite3
 import threading
@@ -42,6 +43,9 @@ def open_database(path: Path) -> sqlite3.Connection:
     fresh = not path.exists()
     connection: sqlite3.Connection | None = None
     try:
+        if fresh:
+            # Made before SQLite sees it: the write-ahead log gets the mode of the database, and holds the same secrets.
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
         # Autocommit mode: transactions are opened and ended by hand, in the writer only.
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         application = connection.execute("PRAGMA application_id").fetchone()[0]
@@ -71,8 +75,9 @@ def open_database(path: Path) -> sqlite3.Connection:
         if "not a database" in str(error):
             raise ForeignFolder(f"{path} is not a database of kubedra; choose another data folder") from error
         raise StoreUnavailable(f"{path} can't be opened: {error}") from error
+    except OSError as error:
+        raise StoreUnavailable(f"{path} can't be made: {error}") from error
     if fresh:
-        path.chmod(0o600)
         sync_folder(path.parent)
     return connection
 

@@ -67,8 +67,8 @@ def listing(call: Call) -> Listing:
         limit = int(limit_text) if limit_text else 0
     except ValueError as error:
         raise errors.bad_request(f'strconv.ParseInt: parsing "{limit_text}": invalid syntax') from error
-    if version == "0":
-        # Upstream answers these from its cache, which knows no pages.
+    if version == "0" or limit < 0:
+        # No number of objects is less than none. And upstream answers these from its cache, which knows no pages.
         limit = 0
     start: tuple[str, str] | None = None
     storage, namespace = call.served.storage, call.namespace
