@@ -27,11 +27,14 @@ log = logging.getLogger(__name__)
 
 
 class SocketFile(msgspec.Struct, frozen=True):
-    """A socket file: the same path with another inode or time is another socket."""
+    """A socket file: the same path with another inode or time of creation is another socket.
+
+    Not the time of its last change: servers bind first and set the permissions after.
+    """
 
     path: str
     inode: int
-    changed: int
+    created: int
 
 
 class PluginHandler(msgspec.Struct, frozen=True):
@@ -58,7 +61,7 @@ def find_sockets(folder: Path) -> set[SocketFile]:
                 if stat.S_ISDIR(status.st_mode):
                     pending.append(entry.path)
                 elif stat.S_ISSOCK(status.st_mode):
-                    found.add(SocketFile(entry.path, status.st_ino, status.st_ctime_ns))
+                    found.add(SocketFile(entry.path, status.st_ino, status.st_mtime_ns))
     return found
 
 
@@ -140,10 +143,13 @@ class PluginWatcher:
             try:
                 text = f"RegisterPlugin error -- {error_text}" if error_text else ""
                 await client.notify(not error_text, text, timeout=self._waits.plugin_notify)
-            except CallError as error:
-                log.warning("could not tell the plugin at %s that it is registered: %s", path, error)
+            except (CallError, asyncio.CancelledError) as error:
+                # The socket may go while its plugin is being told: what was registered must not stay then.
                 if handler is not None and key:
                     await handler.deregister(key)
+                if isinstance(error, asyncio.CancelledError):
+                    raise
+                log.warning("could not tell the plugin at %s that it is registered: %s", path, error)
                 return None
             if error_text or handler is None:
                 log.warning("RegisterPlugin error -- %s", error_text)
