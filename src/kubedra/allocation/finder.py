@@ -25,7 +25,7 @@ from kubedra.allocation.outcomes import Allocated, AllocationError, DoesNotFit, 
 from kubedra.api.resource_v1 import ResourceClaim
 
 # Nodes looked at between two yields of the steps.
-_BATCH = 128
+_BATCH = 4
 
 
 @dataclass(frozen=True, slots=True)
