@@ -129,6 +129,7 @@ class Server:
             listener, self._listener = self._listener, None
             await listener.stop()
         await self.store.stop()
+        self.handler = None
 
     async def run(self) -> None:
         """Serves until cancelled."""

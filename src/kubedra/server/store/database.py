@@ -11,6 +11,7 @@ import queue
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from kubedra.server.store.errors import ForeignFolder, StoreUnavailable
@@ -162,9 +163,11 @@ class Writer:
                 connection.executemany("DELETE FROM kv WHERE rev = ?", [(r,) for r in compaction.revisions])
                 connection.executemany("INSERT OR REPLACE INTO floor VALUES (?, ?)", compaction.floors.items())
             connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        # Whatever it is: the thread must live on, or every later write would wait for ever.
+        except Exception as error:
             if connection.in_transaction:
-                connection.execute("ROLLBACK")
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
             if rows:
                 self._bad_epoch = epoch
                 self._failed(self._explain(error))
@@ -172,7 +175,7 @@ class Writer:
         if rows:
             self._committed(len(rows))
 
-    def _explain(self, error: sqlite3.Error) -> StoreUnavailable:
+    def _explain(self, error: Exception) -> StoreUnavailable:
         if "full" in str(error):
             return StoreUnavailable(
                 f"the disk of the data folder {self._path.parent} is full and nothing was written; "
