@@ -134,7 +134,10 @@ class Answer:
                 {"code": s.code, "text": s.text, "devices": s.count, "bestNode": s.node, "onBestNode": s.best}
                 for s in fall.steps
             ],
-            "heldBy": [{"claim": self.holders.get(key, key), "devices": count} for key, count in fall.holders],
+            "heldBy": [
+                {"claim": self.holders[key], "devices": count} for key, count in fall.holders if key in self.holders
+            ],
+            "holders": len(fall.holders),
         }
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeVar
 
 import msgspec
@@ -74,6 +75,11 @@ class Question:
     state: DraState | None = None
     nodes: tuple[str, ...] = field(default=())
     """All nodes that may run the pod."""
+
+    @cached_property
+    def group_of(self) -> dict[str, int]:
+        """The place of each node's group."""
+        return {name: place for place, (_, names) in enumerate(self.groups) for name in names}
 
 
 class Decision:
@@ -176,7 +182,9 @@ class Decision:
             made = self.extended.claim_for(state.extended, info) if state.extended is not None else None
             claims = fresh if made is None else (*fresh, made)
             groups.setdefault("" if made is None else repr(made.spec), (claims, []))[1].append(name)
-        found = tuple((claims, tuple(names)) for claims, names in groups.values())
+        # The most frequent question first: it is the one that is told in full.
+        ordered = sorted(groups.values(), key=lambda group: -len(group[1]))
+        found = tuple((claims, tuple(names)) for claims, names in ordered)
         nodes = tuple(name for _, names in found for name in names)
         return Question(pod, fresh, rejected, found, state=state, nodes=nodes)
 
@@ -194,10 +202,11 @@ class Decision:
 
         An error that ends the scheduler's attempt ends the trial.
         """
-        allowed = None if nodes is None else set(nodes)
-        for claims, names in question.groups:
+        for place, (claims, names) in enumerate(question.groups):
             asked = change(claims) if change is not None else claims
-            wanted = names if allowed is None else tuple(name for name in names if name in allowed)
+            wanted = names if nodes is None else tuple(n for n in nodes if question.group_of.get(n) == place)
+            if not wanted:
+                continue
             trial = self.try_claims(asked, wanted, deadline)
             if trial.fits or trial.error:
                 return trial

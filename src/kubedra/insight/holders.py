@@ -7,6 +7,8 @@ from kubedra.insight.answers import shortened
 from kubedra.insight.decision import Decision
 from kubedra.insight.snapshots import Snapshot
 
+MOST_HOLDERS = 3
+
 
 def holder_text(snapshot: Snapshot, key: str) -> str:
     """``pod ns/name (claim …, for 3d)``, or the claim when no pod uses it."""
@@ -27,8 +29,15 @@ def held_by(decision: Decision, fall: Waterfall) -> str:
     """``; held by …`` for the devices that a request could use, or nothing."""
     if not fall.holders:
         return ""
-    names = [holder_text(decision.snapshot, key) for key, _ in fall.holders]
-    return f"; held by {shortened(names)}"
+    return f"; held by {holders_text(decision.snapshot, fall)}"
+
+
+def holders_text(snapshot: Snapshot, fall: Waterfall) -> str:
+    """The first holders by name, the rest as a number: there may be thousands."""
+    few = len(fall.holders) if len(fall.holders) <= MOST_HOLDERS + 1 else MOST_HOLDERS
+    names = [holder_text(snapshot, key) for key, _ in fall.holders[:few]]
+    rest = len(fall.holders) - few
+    return ", ".join(names) + (f" and {rest} more" if rest else "")
 
 
 def is_used(snapshot: Snapshot, key: str) -> bool:

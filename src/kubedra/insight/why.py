@@ -31,6 +31,7 @@ from kubedra.scheduler.pods import FINISHED_PHASES, PodInfo, pod_info
 from kubedra.scheduler.verdicts import AttemptError
 
 REMEDY_SECONDS = 1.0
+MOST_HOLDERS_NAMED = 50
 
 
 class NoSuchObject(Exception):
@@ -163,7 +164,7 @@ def _explain(decision: Decision, question: Question, verdict: NoPlace | AttemptE
     total = len(decision.view.nodes)
     if any(claims for claims, _ in question.groups):
         # Where nodes ask for different claims (a device plugin serves some), the most frequent question is told.
-        (claims, nodes), *others = sorted(question.groups, key=lambda group: -len(group[1]))
+        (claims, nodes), *others = question.groups
         explanation = explain(decision.inventory, decision.ledger, decision.allocator.prepare(claims), nodes)
         answer.requests = list(explanation.waterfalls)
         for more, names in others:
@@ -182,7 +183,7 @@ def _explain(decision: Decision, question: Question, verdict: NoPlace | AttemptE
         reasons = failing or errors or [attempt_reason(question, verdict.message)]
     if question.rejected and not question.nodes:
         reasons.insert(0, _nodes_reject(decision, question))
-    for key in {key for fall in answer.requests for key, _ in fall.holders}:
+    for key in {key for fall in answer.requests for key, _ in fall.holders[:MOST_HOLDERS_NAMED]}:
         answer.holders[key] = holder_text(snapshot, key)
     answer.nodes = node_groups(decision, question, answer.requests)
     if not reasons:

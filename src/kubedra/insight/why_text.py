@@ -97,8 +97,10 @@ def _waterfall(answer: Answer, fall: Waterfall) -> list[str]:
         where = f" (at most {step.best} on one node)" if _tell_best(fall, step) else ""
         lines += _wrap(f"{text}{where}{mark}", f"  {step.count:>{width}}  ", " " * (width + 4))
         if step.code == ("room" if rooms else "free") and fall.holders:
-            held = [f"{answer.holders.get(key, key)}: {count}" for key, count in fall.holders]
-            lines += _wrap(f"held by {shortened(held)}", " " * (width + 4), " " * (width + 6))
+            held = [f"{answer.holders.get(key, key)}: {count}" for key, count in fall.holders[:3]]
+            if len(fall.holders) > 3:
+                held.append(f"{len(fall.holders) - 3} more claims")
+            lines += _wrap(f"held by {', '.join(held)}", " " * (width + 4), " " * (width + 6))
     return lines
 
 
