@@ -11,7 +11,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kubedra.allocation.devices import DeviceView, ValueSet
+from kubedra.allocation.columns import ValueSet
+from kubedra.allocation.devices import DeviceView
 from kubedra.allocation.selection import Expression, ReadSet, SelectorFailure
 from kubedra.api.codec import from_tree
 from kubedra.api.core_v1 import Node

@@ -18,8 +18,9 @@ from typing import Any
 
 from kubedra.allocation.candidates import has_room, needs_no_capacity, takes, tolerated
 from kubedra.allocation.claims import Alternative, Ask, PreparedPod
+from kubedra.allocation.columns import ValueSet
 from kubedra.allocation.constraints import State, added
-from kubedra.allocation.devices import DeviceView, SliceView, ValueSet
+from kubedra.allocation.devices import DeviceView, SliceView
 from kubedra.allocation.features import Features
 from kubedra.allocation.inventory import NodeView
 from kubedra.allocation.ledger import Ledger

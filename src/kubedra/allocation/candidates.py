@@ -9,11 +9,10 @@ Every device that this mask leaves out is refused by the candidate test whatever
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from kubedra.allocation.capacity import consumption
 from kubedra.allocation.claims import Ask
-from kubedra.allocation.devices import DeviceView, ValueSet
+from kubedra.allocation.columns import ValueSet
+from kubedra.allocation.devices import DeviceView, bits_of
 from kubedra.allocation.features import Features
 from kubedra.allocation.inventory import NodeView
 from kubedra.allocation.ledger import Ledger
@@ -65,14 +64,6 @@ def has_room(device: DeviceView, taken: dict[str, Quantity] | None, used: dict[s
     return all(used.get(key, 0) + taken[key].nano <= total.nano for key, total, _ in device.capacity.entries)
 
 
-def bits_of(mask: int) -> Iterator[int]:
-    """The places of the set bits, lowest first."""
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low
-
-
 def selected(pool: PoolView, selection: Selection) -> tuple[int, int]:
     """Masks of the devices that pass the selectors, and of those on which one fails."""
     known = pool.cache("selected")
@@ -93,6 +84,8 @@ def published_mask(pool: PoolView, ask: Ask, features: Features) -> tuple[int, i
     entry = known.get(ask)
     if entry is None:
         mask, errors = selected(pool, ask.selection)
+        if pool.plain and not ask.capacity:
+            return _remember(known, ask, (mask, errors))  # type: ignore[return-value]
         for bit in bits_of(mask):
             device = pool.devices[bit]
             if not (
@@ -164,3 +157,18 @@ def _remember(known: dict[object, object], key: object, value: object) -> object
         known.clear()
     known[key] = value
     return value
+
+
+__all__ = [
+    "bits_of",
+    "free_mask",
+    "has_room",
+    "needs_no_capacity",
+    "node_mask",
+    "publishable",
+    "published_mask",
+    "selected",
+    "takes",
+    "tolerated",
+    "value_masks",
+]

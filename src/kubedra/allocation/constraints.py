@@ -12,7 +12,7 @@ Upstream counterpart: constraint.go and matchAttributeConstraint of the allocato
 
 from __future__ import annotations
 
-from kubedra.allocation.devices import ValueSet
+from kubedra.allocation.columns import ValueSet
 
 # The state of a constraint: nothing yet, the values shared so far (match), or those used so far (distinct).
 State = ValueSet | None

@@ -9,20 +9,18 @@ Sets of devices of a slice are Python ints used as bit masks, bit i for the devi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from kubedra.allocation.amounts import needed
 from kubedra.allocation.capacity import CapacityTable
+from kubedra.allocation.columns import Columns, ValueSet, attribute_error
 from kubedra.allocation.taints import rule_matches
 from kubedra.api.resource_v1 import Device, DeviceAttribute, DeviceTaint, DeviceTaintRule, ResourceSlice
 from kubedra.base.quantity import Quantity
-from kubedra.base.semver import Semver, SemverError
 
 DeviceId: TypeAlias = tuple[str, str, str]
 PoolId: TypeAlias = tuple[str, str]
-# An attribute's value as a set: a scalar is a set of one. The tag keeps 1, True and "1" apart.
-ValueSet: TypeAlias = frozenset[tuple[str, object]]
 
 
 class CounterUse:
@@ -111,16 +109,18 @@ class SliceView:
         "has_bindings",
         "has_groups",
         "key",
-        "partitions",
+        "number",
         "per_device",
+        "plain",
         "pool",
         "raw",
         "rows",
         "single_verdicts",
-        "value_columns",
     )
 
-    def __init__(self, raw: ResourceSlice, uses: CounterUses, rules: Iterable[DeviceTaintRule] = ()) -> None:
+    def __init__(
+        self, raw: ResourceSlice, uses: CounterUses, columns: Columns, rules: Iterable[DeviceTaintRule] = ()
+    ) -> None:
         spec = raw.spec
         self.raw = raw
         self.driver = spec.driver
@@ -134,13 +134,20 @@ class SliceView:
         self.has_groups = any(e.compatibility_groups for d in spec.devices for e in d.consumes_counters)
         for rule in rules:
             self._taint(rule)
-        # Filled by selection.py and constraints.py when first needed:
-        self.columns: dict[tuple[str, str, str], tuple[object, ...]] = {}
-        self.partitions: dict[object, tuple[tuple[tuple[object, ...], int, int], ...]] = {}
+        # Nothing but selectors can keep a request for no capacity from its devices.
+        self.plain = not spec.skip_node_operations and not any(
+            device.taints
+            or device.multi
+            or device.raw.binding_conditions
+            or device.consumes is not None
+            or any(capacity.request_policy for capacity in device.raw.capacity.values())
+            for device in self.devices
+        )
+        self.number, self.columns = columns.add(spec.driver, spec.devices)
+        # Filled by selection.py, for selectors whose answers can't be shared with other slices:
         self.rows: dict[object, object] = {}
         self.single_verdicts: dict[tuple[object, int], object] = {}
-        self.value_columns: dict[tuple[str, bool], tuple[ValueSet | None, ...]] = {}
-        self.bad: dict[int, str] | None = None
+        self.bad: dict[int, str] | None = None if any(c.bad for c in self.columns.values()) else {}
 
     def _taint(self, rule: DeviceTaintRule) -> None:
         for device in self.devices:
@@ -149,13 +156,9 @@ class SliceView:
 
     def limit_caches(self) -> None:
         """Forget what was derived for selectors of long ago, so that ever new selectors don't eat the memory."""
-        if len(self.rows) >= 48 or len(self.partitions) >= 48 or len(self.columns) >= 128:
+        if len(self.rows) >= 48:
             self.rows.clear()
-            self.partitions.clear()
-            self.columns.clear()
             self.single_verdicts.clear()
-        if len(self.value_columns) >= 48:
-            self.value_columns.clear()
 
     @property
     def name(self) -> str:
@@ -179,88 +182,27 @@ class SliceView:
 
     def column(self, domain: str, name: str) -> tuple[DeviceAttribute | None, ...]:
         """The attribute that CEL sees as ``device.attributes[domain].name``, for each device."""
-        key = ("attribute", domain, name)
-        column = self.columns.get(key)
-        if column is None:
-            full = f"{domain}/{name}"
-            if domain == self.driver:
-                # Where a device has both spellings CEL sees the qualified one.
-                column = tuple(d.raw.attributes.get(full) or d.raw.attributes.get(name) for d in self.devices)
-            else:
-                column = tuple(d.raw.attributes.get(full) for d in self.devices)
-            self.columns[key] = column
-        return column  # type: ignore[return-value]
+        column = self.columns.get(("attribute", domain, name))
+        return column.values if column is not None else (None,) * len(self.devices)  # type: ignore[return-value]
 
     def capacity_column(self, domain: str, name: str) -> tuple[str | None, ...]:
         """The value of the capacity that CEL sees as ``device.capacity[domain].name``, for each device."""
-        key = ("capacity", domain, name)
-        column = self.columns.get(key)
-        if column is None:
-            full = f"{domain}/{name}"
-            rows = []
-            for device in self.devices:
-                capacity = device.raw.capacity
-                item = (capacity.get(full) or capacity.get(name)) if domain == self.driver else capacity.get(full)
-                rows.append(None if item is None else item.value)
-            column = self.columns[key] = tuple(rows)
-        return column  # type: ignore[return-value]
+        column = self.columns.get(("capacity", domain, name))
+        return column.values if column is not None else (None,) * len(self.devices)  # type: ignore[return-value]
 
     def value_column(self, attribute: str, lists_allowed: bool) -> tuple[ValueSet | None, ...]:
         """The values a constraint compares, for each device; None where the device lacks the attribute."""
-        key = (attribute, lists_allowed)
-        column = self.value_columns.get(key)
-        if column is None:
-            domain, _, bare = attribute.partition("/")
-            own = domain == self.driver
-            rows = []
-            for device in self.devices:
-                value = device.raw.attributes.get(attribute)
-                if value is None and own:
-                    value = device.raw.attributes.get(bare)
-                rows.append(None if value is None else value_set(value, lists_allowed))
-            column = self.value_columns[key] = tuple(rows)
-        return column
+        domain, slash, name = attribute.partition("/")
+        if not slash:
+            # Validation refuses such a constraint; what is stored finds the attribute that is spelled like it.
+            domain, name = self.driver, attribute
+        column = self.columns.get(("attribute", domain, name))
+        return column.value_sets(lists_allowed) if column is not None else (None,) * len(self.devices)
 
 
-def attribute_error(name: str, attribute: DeviceAttribute, lists_allowed: bool) -> str | None:
-    """Why an attribute can't be read, in upstream's words; None if it can."""
-    if attribute.version is not None:
-        try:
-            Semver.parse(attribute.version)
-        except SemverError as error:
-            return f"attribute {name}: parse semantic version: {error}"
-        return None
-    if attribute.string is not None or attribute.int_ is not None or attribute.bool_ is not None:
-        return None
-    if lists_allowed and (attribute.strings or attribute.ints or attribute.bools):
-        return None
-    if lists_allowed and attribute.versions:
-        for version in attribute.versions:
-            try:
-                Semver.parse(version)
-            except SemverError as error:
-                return f"attribute {name}: parse semantic version: {error}"
-        return None
-    return f"attribute {name}: unsupported attribute value"
-
-
-def value_set(attribute: DeviceAttribute, lists_allowed: bool) -> ValueSet | None:
-    """An attribute as a set of tagged values (versions compare as text); None if it has no usable value."""
-    if attribute.string is not None:
-        return frozenset((("string", attribute.string),))
-    if attribute.int_ is not None:
-        return frozenset((("int", attribute.int_),))
-    if attribute.bool_ is not None:
-        return frozenset((("bool", attribute.bool_),))
-    if attribute.version is not None:
-        return frozenset((("version", attribute.version),))
-    if lists_allowed:
-        for tag, values in (
-            ("string", attribute.strings),
-            ("int", attribute.ints),
-            ("bool", attribute.bools),
-            ("version", attribute.versions),
-        ):
-            if values:
-                return frozenset((tag, value) for value in values)
-    return None
+def bits_of(mask: int) -> Iterator[int]:
+    """The places of the set bits, lowest first."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low

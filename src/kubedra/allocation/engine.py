@@ -6,12 +6,17 @@ selector, so the last converted device is kept: the selectors of a chain are eva
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from kubedra import cel
-from kubedra.allocation.devices import DeviceView, ValueSet
+from kubedra.allocation.columns import ValueSet
+from kubedra.allocation.devices import DeviceView
 from kubedra.allocation.features import Features
 from kubedra.allocation.selection import Compile, Expression, ReadSet, SelectorFailure
 from kubedra.api.resource_v1 import Device
 from kubedra.base.semver import Semver
+
+T = TypeVar("T")
 
 
 class _Gates:
@@ -51,28 +56,61 @@ class _Inputs:
 class _CelExpression:
     """One compiled expression."""
 
-    __slots__ = ("_compiled", "_inputs", "reads")
+    __slots__ = ("_attributes", "_capacities", "_compiled", "_inputs", "reads")
 
     def __init__(self, compiled: cel.CompiledSelector, inputs: _Inputs) -> None:
         self._compiled = compiled
         self._inputs = inputs
         reads = compiled.read_set
         self.reads = ReadSet(reads.attributes, reads.capacities, reads.multi, not reads.is_exact)
+        self._attributes = [(domain, name, f"{domain}/{name}") for domain, name in reads.attributes]
+        self._capacities = [(domain, name, f"{domain}/{name}") for domain, name in reads.capacities]
+
+    def _input(self, device: DeviceView) -> cel.DeviceInput:
+        """The device as this expression needs it: only what it reads is converted.
+
+        That an attribute which it doesn't read is malformed has been found before (``SliceView.bad_devices``).
+        """
+        raw, driver = device.raw, device.slice.driver
+        if self.reads.everything or device.slice.bad:
+            return self._inputs.of(raw, driver)
+        attributes, capacities = raw.attributes, raw.capacity
+        return self._inputs.of(
+            Device(
+                attributes=_picked(self._attributes, attributes, driver),
+                capacity=_picked(self._capacities, capacities, driver),
+                allow_multiple_allocations=raw.allow_multiple_allocations,
+            ),
+            driver,
+        )
 
     def test(self, device: DeviceView) -> bool:
         """Evaluate a selector; raises SelectorFailure."""
         try:
-            return self._compiled.evaluate(self._inputs.of(device.raw, device.slice.driver))
+            return self._compiled.evaluate(self._input(device))
         except cel.EvaluationError as error:
             raise SelectorFailure(_with_hint(str(error))) from None
 
     def derive(self, device: DeviceView) -> ValueSet:
         """Evaluate a derived attribute; raises SelectorFailure."""
         try:
-            value = cel.derived_value(self._compiled, self._inputs.of(device.raw, device.slice.driver))
+            value = cel.derived_value(self._compiled, self._input(device))
         except cel.EvaluationError as error:
             raise SelectorFailure(_with_hint(str(error))) from None
         return frozenset(map(_tagged, value if isinstance(value, list) else [value]))
+
+
+def _picked(names: list[tuple[str, str, str]], values: dict[str, T], driver: str) -> dict[str, T]:
+    found: dict[str, T] = {}
+    for domain, name, full in names:
+        value = values.get(full)
+        if value is not None:
+            found[full] = value
+        elif domain == driver:
+            value = values.get(name)
+            if value is not None:
+                found[name] = value
+    return found
 
 
 def cel_engine(features: Features) -> Compile:

@@ -19,7 +19,8 @@ from kubedra.allocation.attempt import Attempt
 from kubedra.allocation.bounds import impossible
 from kubedra.allocation.candidates import node_mask, value_masks
 from kubedra.allocation.claims import MAX_DEVICES, Alternative, Ask, PreparedPod
-from kubedra.allocation.devices import ValueSet
+from kubedra.allocation.columns import ValueSet
+from kubedra.allocation.devices import bits_of
 from kubedra.allocation.inventory import NodeView
 from kubedra.allocation.kinds import KindTable, kinds_of_node
 from kubedra.allocation.ledger import Ledger
@@ -99,7 +100,7 @@ class FastGuide:
                 frame.key = None
                 return ()
             return self._one_of_each_kind(mask, frame, kinds)
-        return _bits(mask)
+        return bits_of(mask)
 
     def failed(self, frame: Frame, bit: int) -> None:
         """Remember the kind of a device that failed here."""
@@ -157,7 +158,7 @@ class FastGuide:
 
     def _derived_values(self, attribute: str, alternative: Alternative) -> dict[ValueSet, int]:
         found: dict[ValueSet, int] = {}
-        for bit in _bits(self._masks[alternative.ask]):
+        for bit in bits_of(self._masks[alternative.ask]):
             values = self._attempt.values(attribute, alternative, bit)
             if values:
                 found[values] = found.get(values, 0) | 1 << bit
@@ -204,7 +205,7 @@ class FastGuide:
     # -- equal devices, equal states ----------------------------------------------------------------------------------
 
     def _one_of_each_kind(self, mask: int, frame: Frame, kinds: KindTable) -> Iterator[int]:
-        for bit in _bits(mask):
+        for bit in bits_of(mask):
             tried = frame.tried
             if isinstance(tried, set) and self._token(bit, kinds) in tried:
                 continue
@@ -242,10 +243,3 @@ class FastGuide:
             )
         counters = attempt.counter_state()
         return place, devices, shares, counters, tuple(attempt.constraints[frame.claim])
-
-
-def _bits(mask: int) -> Iterator[int]:
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low

@@ -96,7 +96,7 @@ class _Failures(_Reader):
 class _AskIndex(_Reader):
     """What one Ask could get on each node, by the node's number."""
 
-    __slots__ = ("at_least", "counts", "known", "masks", "special")
+    __slots__ = ("at_least", "counts", "failing", "known", "live", "masks", "special")
 
     def __init__(self) -> None:
         super().__init__()
@@ -105,15 +105,22 @@ class _AskIndex(_Reader):
         self.known = 0
         # Nodes on which a selector fails or a pool is invalid: counting says nothing about them.
         self.special = 0
+        # Nodes that may have a device which passes the selectors, and on which a selector may fail: worked out from
+        # the columns of all slices at once. A node that is not live needs no look.
+        self.live = self.failing = -1
         # need -> nodes (of the known ones) that have as many
         self.at_least: dict[int, int] = {}
 
     def forget(self, node: int) -> None:
-        self.known &= ~(1 << node)
-        self.special &= ~(1 << node)
+        bit = 1 << node
+        self.known &= ~bit
+        self.special &= ~bit
+        self.live |= bit
+        self.failing |= bit
 
     def forget_all(self) -> None:
         self.known = self.special = 0
+        self.live = self.failing = -1
 
     def enter(self, node: int, mask: int, special: bool) -> None:
         count = mask.bit_count()
@@ -243,8 +250,10 @@ class Finder:
         special = 0
         ruled_out = 0
         for index, _, need in indexes:
-            special |= index.special
+            special |= index.special | (index.failing & ~index.known)
             ruled_out |= index.known & ~index.enough(need)
+            if need:
+                ruled_out |= ~index.live
         ruled_out = ruled_out & ~special | failed
         if nodes is None or isinstance(nodes, int):
             wanted = self._inventory.node_numbers() if nodes is None else nodes & self._inventory.node_numbers()
@@ -273,6 +282,8 @@ class Finder:
         if len(self._indexes) > self._limit:
             del self._indexes[next(iter(self._indexes))]
         self._catch_up(index, (ask,))
+        if index.live < 0:
+            index.live, index.failing = self._inventory.live_nodes(ask.selection)
         return index
 
     def _failures_of(self, pod: PreparedPod) -> _Failures:

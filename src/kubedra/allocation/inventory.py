@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kubedra.allocation.devices import CounterUses, DeviceView, PoolId, SliceView
+from kubedra.allocation.columns import Columns
+from kubedra.allocation.devices import CounterUses, DeviceView, PoolId, SliceView, bits_of
 from kubedra.allocation.features import Features
 from kubedra.allocation.pools import PoolView, device_on_node, is_relevant, usable
-from kubedra.allocation.selection import Compile, Selections
+from kubedra.allocation.selection import Compile, Selection, Selections
 from kubedra.api.core_v1 import Node
 from kubedra.api.resource_v1 import DeviceClass, DeviceTaintRule, ResourceSlice
 
@@ -115,6 +116,9 @@ class Inventory:
         self._shared_version = 0
         self._pool_views: dict[PoolId, dict[tuple[object, ...], PoolView]] = {}
         self._uses = CounterUses()
+        self.columns = Columns(self.features.list_attributes or self.features.version >= "1.37")
+        self._slice_of_number: dict[int, SliceView] = {}
+        self._shared_slices = 0
         self._names: list[str] = []
         self._numbers = 0
         # Nodes whose view may have changed, in order; "" stands for all nodes. Consumers catch up from their place.
@@ -130,7 +134,7 @@ class Inventory:
         """
         name = name or (new.metadata.name if new is not None else "")
         old = self.slices.get(name)
-        view = None if new is None else SliceView(new, self._uses, self._rules_of(new))
+        view = None if new is None else SliceView(new, self._uses, self.columns, self._rules_of(new))
         self._replace(name, old, view)
 
     def update_class(self, new: DeviceClass | None, name: str = "") -> None:
@@ -172,7 +176,7 @@ class Inventory:
             return
         for slice_name, view in list(self.slices.items()):
             if any(rule is not None and _may_concern(rule, view.raw) for rule in (old, new)):
-                fresh = SliceView(view.raw, self._uses, self._rules_of(view.raw))
+                fresh = SliceView(view.raw, self._uses, self.columns, self._rules_of(view.raw))
                 self._replace(slice_name, view, fresh)
 
     # -- questions ----------------------------------------------------------------------------------------------------
@@ -193,6 +197,24 @@ class Inventory:
             if entry is not None:
                 mask |= 1 << entry.number
         return mask
+
+    def live_nodes(self, selection: Selection) -> tuple[int, int]:
+        """The nodes that may have a device which passes a selection or on which it fails, and those with the latter.
+
+        Masks of node numbers; nodes that are not in the first have none, whatever is free.
+        """
+        live, failing = selection.live_slices(self.columns, self._slice_of_number.__getitem__)
+        return self._nodes_of(live), self._nodes_of(failing)
+
+    def _nodes_of(self, slices: int) -> int:
+        if slices & self._shared_slices or slices == self.columns.slices:
+            return self._numbers
+        nodes = 0
+        for number in bits_of(slices):
+            entry = self._nodes.get(self._slice_of_number[number].raw.spec.node_name or "")
+            if entry is not None:
+                nodes |= 1 << entry.number
+        return nodes
 
     def number_of(self, node: str) -> int:
         """The number of a node, -1 for an unknown one."""
@@ -227,6 +249,14 @@ class Inventory:
         return [rule for rule in self.rules.values() if _may_concern(rule, raw)]
 
     def _replace(self, name: str, old: SliceView | None, new: SliceView | None) -> None:
+        if old is not None:
+            self.columns.remove(old.number, old.columns)
+            self._slice_of_number.pop(old.number, None)
+            self._shared_slices &= ~(1 << old.number)
+        if new is not None:
+            self._slice_of_number[new.number] = new
+            if not new.raw.spec.node_name:
+                self._shared_slices |= 1 << new.number
         if old is not None and (new is None or old.key != new.key):
             self._forget(old)
             siblings = self.pools[old.key]

@@ -5,7 +5,7 @@ in those get one evaluation, over all nodes, pools and pods. ``Selection`` is th
 selectors (and the request's derived attributes); its answers are remembered
 
 * by the values read, over the whole cluster (``_verdicts``), and
-* as bit masks for each slice (``Row``), which live as long as that version of the slice.
+* as bit masks for each combination of columns (``Row``), which slices with equal columns share.
 
 Errors are data here. Upstream evaluates lazily: an error exists only for a device that the search gets to. So a row
 just records which devices would raise; who visits one turns it into a failure.
@@ -15,11 +15,12 @@ Upstream counterpart: isSelectable and selectorsMatch of the allocator.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from kubedra.allocation.devices import DeviceView, SliceView, ValueSet
+from kubedra.allocation.columns import FRAME, Column, Columns, Key, ValueSet
+from kubedra.allocation.devices import DeviceView, SliceView
 from kubedra.allocation.features import Features
 
 
@@ -78,23 +79,25 @@ class Verdict:
     derived: tuple[tuple[str, ValueSet], ...] = ()
 
 
+# Combinations of columns that are worth going through before slices are looked at one by one.
+_MANY_GROUPS = 50_000
 YES = Verdict(True)
 NO = tuple(Verdict(False, step) for step in range(64))
 
 
 @dataclass(slots=True)
 class Row:
-    """The answers for the devices of one slice."""
+    """The answers for the devices of one slice, or of all slices with the same columns."""
 
     yes: int = 0
     errors: int = 0
-    derived: dict[str, dict[ValueSet, int]] = field(default_factory=dict)
+    parts: list[tuple[Verdict, int]] = field(default_factory=list)
 
 
 class Selection:
     """The selectors of a class followed by those of a request, and the request's derived attributes."""
 
-    __slots__ = ("_lists", "_verdicts", "classes", "derived", "reads", "steps", "texts")
+    __slots__ = ("_keys", "_lists", "_rows", "_verdicts", "classes", "derived", "reads", "steps", "texts")
 
     def __init__(
         self,
@@ -116,6 +119,13 @@ class Selection:
         # Since 1.37 lists are converted whatever the gate says.
         self._lists = features.list_attributes or features.version >= "1.37"
         self._verdicts: dict[tuple[object, ...], Verdict] = {}
+        # The columns that the answers depend on, and the answers for those met so far.
+        self._keys: tuple[Key, ...] = (
+            FRAME,
+            *(("attribute", *name) for name in sorted(reads.attributes)),
+            *(("capacity", *name) for name in sorted(reads.capacities)),
+        )
+        self._rows: dict[tuple[Column | None, ...], Row] = {}
 
     def verdict(self, slice_: SliceView, index: int) -> Verdict:
         """The answer for one device."""
@@ -132,50 +142,80 @@ class Selection:
 
     def verdict_counts(self, slice_: SliceView) -> list[tuple[Verdict, int]]:
         """The answers for the devices of a slice, each with how many devices get it."""
-        if self.reads.everything or slice_.bad_devices(self._lists):
-            return [(self.verdict(slice_, index), 1) for index in range(len(slice_.devices))]
-        return [
-            (self._known(values, slice_, index), mask.bit_count()) for values, mask, index in self._partition(slice_)
-        ]
+        return [(verdict, mask.bit_count()) for verdict, mask in self.row(slice_).parts]
 
     def row(self, slice_: SliceView) -> Row:
         """The answers for all devices of a slice."""
-        row = slice_.rows.get(self)
-        if row is None:
-            slice_.limit_caches()
-            row = slice_.rows[self] = self._row(slice_)
-        return row  # type: ignore[return-value]
+        if self.reads.everything or slice_.bad_devices(self._lists):
+            row = slice_.rows.get(self)
+            if row is None:
+                slice_.limit_caches()
+                row = Row()
+                for index in range(len(slice_.devices)):
+                    _enter(row, self.verdict(slice_, index), 1 << index)
+                slice_.rows[self] = row
+            return row  # type: ignore[return-value]
+        columns = slice_.columns
+        return self._shared_row(tuple([columns.get(key) for key in self._keys]), slice_)
 
-    def _row(self, slice_: SliceView) -> Row:
-        row = Row()
-        bad = slice_.bad_devices(self._lists)
+    def live_slices(self, columns: Columns, slice_of: Callable[[int], SliceView]) -> tuple[int, int]:
+        """The slices with a device that passes or fails, and those with one that fails, as masks.
+
+        Works combination by combination of columns, not slice by slice, unless there are too many of them.
+        """
         if self.reads.everything:
-            for index in range(len(slice_.devices)):
-                self._enter(row, self.verdict(slice_, index), 1 << index)
-            return row
-        if bad and (self.steps or self.derived):
-            clean = slice_.all_mask
-            for index in bad:
-                clean &= ~(1 << index)
-                self._enter(row, self._bad(bad[index]), 1 << index)
-        else:
-            clean = slice_.all_mask
-        for values, mask, index in self._partition(slice_):
-            here = mask & clean
-            if here:
-                if index in bad:
-                    index = (here & -here).bit_length() - 1
-                self._enter(row, self._known(values, slice_, index), here)
-        return row
+            return columns.slices, columns.slices
+        live = failing = columns.bad_slices
+        groups: list[tuple[tuple[Column | None, ...], int]] = [((), columns.slices & ~columns.bad_slices)]
+        for key in self._keys:
+            if len(groups) * columns.count(key) > _MANY_GROUPS:
+                return self._live_one_by_one(columns, slice_of)
+            split = []
+            for chosen, slices in groups:
+                for column in columns.of(key):
+                    here = slices & column.slices
+                    if here:
+                        split.append(((*chosen, column), here))
+                        slices ^= here
+                        if not slices:
+                            break
+                if slices:
+                    split.append(((*chosen, None), slices))
+            groups = split
+        for chosen, slices in groups:
+            row = self._shared_row(chosen, slice_of((slices & -slices).bit_length() - 1))
+            if row.errors:
+                failing |= slices
+            if row.yes or row.errors:
+                live |= slices
+        return live, failing
 
-    def _enter(self, row: Row, verdict: Verdict, mask: int) -> None:
-        if verdict.error:
-            row.errors |= mask
-        elif verdict.ok:
-            row.yes |= mask
-            for name, values in verdict.derived:
-                masks = row.derived.setdefault(name, {})
-                masks[values] = masks.get(values, 0) | mask
+    def _live_one_by_one(self, columns: Columns, slice_of: Callable[[int], SliceView]) -> tuple[int, int]:
+        live = failing = columns.bad_slices
+        rest = columns.slices & ~columns.bad_slices
+        while rest:
+            low = rest & -rest
+            rest ^= low
+            row = self.row(slice_of(low.bit_length() - 1))
+            if row.errors:
+                failing |= low
+            if row.yes or row.errors:
+                live |= low
+        return live, failing
+
+    def _shared_row(self, columns: tuple[Column | None, ...], slice_: SliceView) -> Row:
+        row = self._rows.get(columns)
+        if row is None:
+            row = Row()
+            if slice_.devices and all(column is None or column.uniform for column in columns):
+                _enter(row, self._known(self._values(slice_, 0), slice_, 0), slice_.all_mask)
+            else:
+                for values, mask, index in self._partition(slice_):
+                    _enter(row, self._known(values, slice_, index), mask)
+            if len(self._rows) > 20000:
+                self._rows.clear()
+            self._rows[columns] = row
+        return row
 
     def _known(self, values: tuple[object, ...], slice_: SliceView, index: int) -> Verdict:
         verdict = self._verdicts.get(values)
@@ -188,8 +228,9 @@ class Selection:
     def _values(self, slice_: SliceView, index: int) -> tuple[object, ...]:
         reads = self.reads
         values: list[object] = [slice_.driver]
-        values += [slice_.column(*name)[index] for name in reads.attributes]
-        values += [slice_.capacity_column(*name)[index] for name in reads.capacities]
+        for key in self._keys[1:]:
+            column = slice_.columns.get(key)
+            values.append(None if column is None else column.values[index])
         if reads.multi:
             values.append(slice_.devices[index].multi)
         return tuple(values)
@@ -197,13 +238,11 @@ class Selection:
     def _partition(self, slice_: SliceView) -> Iterable[tuple[tuple[object, ...], int, int]]:
         """Devices of a slice that look alike to this selection: (values, mask, one of them)."""
         reads = self.reads
-        known = slice_.partitions.get(reads)
-        if known is not None:
-            return known
         count = len(slice_.devices)
         columns: list[Iterable[object]] = [(slice_.driver,) * count]
-        columns += [slice_.column(*name) for name in reads.attributes]
-        columns += [slice_.capacity_column(*name) for name in reads.capacities]
+        for key in self._keys[1:]:
+            found = slice_.columns.get(key)
+            columns.append((None,) * count if found is None else found.values)
         if reads.multi:
             columns.append([device.multi for device in slice_.devices])
         masks: dict[tuple[object, ...], list[int]] = {}
@@ -213,9 +252,7 @@ class Selection:
                 masks[values] = [1 << index, index]
             else:
                 entry[0] |= 1 << index
-        known = tuple((values, mask, index) for values, (mask, index) in masks.items())
-        slice_.partitions[reads] = known
-        return known
+        return [(values, mask, index) for values, (mask, index) in masks.items()]
 
     def _bad(self, text: str) -> Verdict:
         if not self.steps:
@@ -258,6 +295,14 @@ class Selection:
         if verdict.compile_error:
             return f"{where}: CEL compile error: {verdict.error}"
         return f"{where} on device {device}: CEL runtime error: {verdict.error}"
+
+
+def _enter(row: Row, verdict: Verdict, mask: int) -> None:
+    row.parts.append((verdict, mask))
+    if verdict.error:
+        row.errors |= mask
+    elif verdict.ok:
+        row.yes |= mask
 
 
 def _compiled(text: str, compile_: Compile, derived: bool = False) -> Expression | str:
