@@ -8,6 +8,8 @@ from __future__ import annotations
 _TIMESTAMP = "note 2 (D): 1.36.2 tries to set a timestamp that can't be changed, such pods never run; ours do"
 _VANISHED = "note 5 (D): upstream wakes nobody when a slice or a claim just vanishes; ours does, and the pod runs"
 _OLDER_CLASS = "note 3 (D): when the newest class with a resource name goes, the next one takes over"
+_BRIDGE = "report kubernetes#141290 (D): pods that got devices through the bridge are evicted like all others"
+_EMPTY_EFFECT = "§5.2 QUIRK: a toleration without effect tolerates eviction too, as it does for scheduling"
 _STALE_CLAIM = "note 5 (D): after its stale claim was deleted the pod is tried again"
 
 EXCEPTIONS: dict[str, str] = {
@@ -25,11 +27,14 @@ EXCEPTIONS: dict[str, str] = {
     "C-mig-tainted-first": "note 16 (D), report C11: counters of a tainted device are given back, so the pod fits",
     "C-prealloc-device-gone": _TIMESTAMP,
     "C-prealloc-no-finalizer": _TIMESTAMP,
-    "C-prealloc-ts-noexecute": "pods are not evicted for device taints yet; the scheduling part is the same",
     "C-preempt-cpu-with-device": "pods are not evicted for other pods; the message is upstream's, and says so after it",
     "C-two-claims-one-direct-allocated": _TIMESTAMP,
     "D-claim-freed-by-finalizer-strip": _VANISHED,
     "D-slice-deleted-invalid": _VANISHED,
+    "E-bridge": _BRIDGE,
+    "E-bridge-and-claim": _BRIDGE,
+    "E-tolerated-empty-effect": _EMPTY_EFFECT,
+    "E-tolerated-empty-effect-before": _EMPTY_EFFECT,
     "G-job-foreground": "the claim of a pod that is deleted as a dependent goes with the pod, not before it",
     "G-slice-of-node": "pods of a node that is gone are deleted at once, upstream waits for 40 s",
 }

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = (
     "^(B-direct|B-template|B-gated|B-two-pods-one-template|C-all-ok|C-class-missing|C-first-score|C-match-ok"
     "|C-node-mixed-reasons|C-post-dealloc|C-too-few-one-node|D-slice-added|D-class-added|D-node-uncordoned"
-    "|G-orphan|G-two-owners)$"
+    "|E-evict-shared|E-seconds-cancel|G-orphan|G-two-owners)$"
 )
 
 

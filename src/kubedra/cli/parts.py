@@ -114,8 +114,9 @@ def scheduler(feature_gates: str, target: Target) -> None:
 
 @click.command()
 @click.option("--node-grace", default=40.0, metavar="SECONDS", help="How long a node may be silent.")
+@GATES
 @cluster_options
-def controllers(node_grace: float, target: Target) -> None:
+def controllers(node_grace: float, feature_gates: str, target: Target) -> None:
     """Run the controllers alone."""
     from kubedra.client.clock import RealClock
     from kubedra.controllers.manager import ControllerManager, ControllerSettings
@@ -123,7 +124,9 @@ def controllers(node_grace: float, target: Target) -> None:
     async def part() -> None:
         client = _client(target, "controllers")
         ca = client.connection.ca
-        settings = ControllerSettings(ca=ca.decode() if ca else "", node_grace_seconds=node_grace)
+        settings = ControllerSettings(
+            ca=ca.decode() if ca else "", node_grace_seconds=node_grace, feature_gates=_gates(feature_gates)
+        )
         try:
             await ControllerManager(client, settings, RealClock()).run()
         finally:

@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 
 FIRST_RETRY_SECONDS = 0.1
 LAST_RETRY_SECONDS = 5.0
+NOT_SERVED_RETRY_SECONDS = 60.0
 
 
 class WatchCache(Generic[T]):
@@ -131,10 +132,14 @@ class WatchCache(Generic[T]):
                 log.warning("watching %s failed: %s", self.kind.plural, error.message)
                 if error.code in (401, 403) and not self.synced.is_set():
                     raise
+                if error.code == 404:
+                    # A server of another version that does not serve the kind: there is none of it, until it does.
+                    self.synced.set()
+                    delay = NOT_SERVED_RETRY_SECONDS
             except ConnectionError as error:
                 log.info("watching %s: %s", self.kind.plural, error)
             await self._clock.sleep(delay)
-            delay = min(delay * 2, LAST_RETRY_SECONDS)
+            delay = min(delay * 2, max(LAST_RETRY_SECONDS, delay))
 
     async def _relist(self) -> None:
         found: dict[Key, T] = {}

@@ -95,7 +95,9 @@ class Cluster:
         await self.server.start()
         await self._end_old_driver()
         authority = self.settings.data_dir / "pki" / "ca.crt"
-        controllers = ControllerSettings(ca=authority.read_text() if authority.exists() else "")
+        controllers = ControllerSettings(
+            ca=authority.read_text() if authority.exists() else "", feature_gates=self.settings.feature_gates
+        )
         manager = self.client("system:kube-controller-manager", "system:authenticated")
         self._keep("controllers", lambda: ControllerManager(manager, controllers, self.clock).run())
         scheduler_settings = SchedulerSettings(feature_gates=self.settings.feature_gates)

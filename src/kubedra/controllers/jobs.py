@@ -65,6 +65,8 @@ def decide_job(job: Job, candidates: Iterable[Pod], now: datetime) -> JobDecisio
     # Step 2: ends that stand in the status lose the finalizer.
     release = [p for p in mine if p.metadata.uid in still["succeeded"] | still["failed"]]
     # Step 1: new ends are written into the status.
+    ignored: list[Pod] = []
+    failing: Pod | None = None
     indexed = job.spec.completion_mode == "Indexed"
     done_indexes = _parse_indexes(job.status.completed_indexes or "")
     for pod in mine:
@@ -75,14 +77,27 @@ def decide_job(job: Job, candidates: Iterable[Pod], now: datetime) -> JobDecisio
             if indexed and (index := _index(pod)) is not None:
                 done_indexes.add(index)
         elif pod.status.phase == "Failed" or (pod.metadata.deletion_timestamp and not pod.spec.node_name):
-            still["failed"].add(pod.metadata.uid)
+            action = failure_action(job, pod)
+            if action == "Ignore":
+                ignored.append(pod)
+            else:
+                still["failed"].add(pod.metadata.uid)
+                failing = failing or (pod if action == "FailJob" else None)
     total_succeeded = succeeded + len(still["succeeded"])
     total_failed = failed + len(still["failed"])
     active = [p for p in mine if podlib.is_active(p)]
     conditions: list[dict[str, Any]] = [codec.to_tree(c) for c in job.status.conditions]
-    actions: list[Action] = [_untrack(p) for p in release]
+    actions: list[Action] = [_untrack(p) for p in [*release, *ignored]]
     stamp = format_time(now)
     end = _end(job, total_succeeded, total_failed, len(active), now)
+    decided = next((c for c in job.status.conditions if c.type == "FailureTarget" and c.status == "True"), None)
+    if decided is not None:
+        end = ("Failed", decided.reason, decided.message)
+    elif failing is not None:
+        name = f"{failing.metadata.namespace}/{failing.metadata.name}"
+        end = ("Failed", "PodFailurePolicy", f"Pod {name} failed, and the pod failure policy ends the job for it")
+        # The verdict is written before the pod is counted and let go: nothing would tell of it afterwards.
+        conditions = podlib.set_condition(conditions, "FailureTarget", "True", end[1], end[2], stamp)
     again = None
     completion: str | None = None
     if end is not None:
@@ -98,10 +113,13 @@ def decide_job(job: Job, candidates: Iterable[Pod], now: datetime) -> JobDecisio
         if any(c.get("type") == "Suspended" and c.get("status") == "True" for c in conditions):
             conditions = podlib.set_condition(conditions, "Suspended", "False", "JobResumed", "Job resumed", stamp)
         wait = _backoff(mine, total_failed, now)
+        # Pods that are on their way out count as there until they have failed, where the job wants it so.
+        patient = job.spec.pod_failure_policy is not None or job.spec.pod_replacement_policy == "Failed"
+        leaving = [p for p in mine if _leaving(p)] if patient else []
         if wait > 0:
             again = wait
         else:
-            actions += _missing(job, active, total_succeeded, done_indexes)
+            actions += _missing(job, [*active, *leaving], total_succeeded, done_indexes)
         actions += _surplus(job, active, total_succeeded)
         if job.spec.active_deadline_seconds is not None and job.status.start_time:
             left = parse_time(job.status.start_time) + timedelta(seconds=job.spec.active_deadline_seconds) - now
@@ -146,21 +164,48 @@ def _end(job: Job, succeeded: int, failed: int, active: int, now: datetime) -> t
     return ("Complete", "CompletionsReached", "Reached expected number of succeeded pods") if complete else None
 
 
+def failure_action(job: Job, pod: Pod) -> str:
+    """What the job's pod failure policy says of a failed pod: FailJob, Ignore, FailIndex, or Count."""
+    policy = job.spec.pod_failure_policy
+    for rule in policy.rules if policy is not None else ():
+        codes = rule.on_exit_codes
+        if codes is not None:
+            for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
+                ended = status.state.terminated if status.state is not None else None
+                if ended is None or not ended.exit_code or codes.container_name not in ("", status.name):
+                    continue
+                if (ended.exit_code in codes.values) == (codes.operator == "In"):
+                    return rule.action
+        for pattern in rule.on_pod_conditions:
+            found = podlib.condition(pod, pattern.type)
+            if found is not None and found.status == pattern.status:
+                return rule.action
+    return "Count"
+
+
+def _leaving(pod: Pod) -> bool:
+    return bool(pod.metadata.deletion_timestamp) and pod.status.phase not in ("Succeeded", "Failed")
+
+
 def _backoff(mine: Sequence[Pod], failed: int, now: datetime) -> float:
     """Seconds until another pod may be made after failures: 10 s doubled each time, at most 10 minutes."""
-    if not failed:
-        return 0.0
-    ends = [
-        parse_time(s.state.terminated.finished_at)
-        for p in mine
-        if p.status.phase == "Failed"
-        for s in p.status.container_statuses
-        if s.state is not None and s.state.terminated is not None and s.state.terminated.finished_at
-    ]
+    gone = [p for p in mine if p.status.phase == "Failed"]
+    ends = [end for p in gone if (end := _ended_at(p)) is not None]
     if not ends:
         return 0.0
-    delay = min(10.0 * (1 << min(failed - 1, 10)), 600.0)
+    delay = min(10.0 * (1 << min(max(failed - 1, 0), 10)), 600.0)
     return (max(ends) + timedelta(seconds=delay) - now).total_seconds()
+
+
+def _ended_at(pod: Pod) -> datetime | None:
+    """When a pod's last container ended, or else when its last condition changed."""
+    times = [
+        s.state.terminated.finished_at
+        for s in pod.status.container_statuses
+        if s.state is not None and s.state.terminated is not None and s.state.terminated.finished_at
+    ]
+    times = times or [c.last_transition_time for c in pod.status.conditions if c.last_transition_time]
+    return max(map(parse_time, times), default=None)
 
 
 def _missing(job: Job, active: Sequence[Pod], succeeded: int, done: set[int]) -> list[Action]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kubedra.base.clock import Clock
+from kubedra.base.features import FeatureGates
 from kubedra.client.protocol import Client
 from kubedra.controllers.claims import ClaimController
 from kubedra.controllers.daemon_sets import DaemonSetController
 from kubedra.controllers.deployments import DeploymentController
+from kubedra.controllers.device_taints import DeviceTaintController
 from kubedra.controllers.disruption import DisruptionController
 from kubedra.controllers.garbage import GarbageCollector
 from kubedra.controllers.jobs import JobController
@@ -30,6 +32,7 @@ class ControllerSettings:
 
     ca: str = ""
     node_grace_seconds: float = GRACE_SECONDS
+    feature_gates: FeatureGates = field(default_factory=FeatureGates)
 
 
 class ControllerManager:
@@ -46,6 +49,7 @@ class ControllerManager:
 
 def controllers(settings: ControllerSettings) -> list[Controller]:
     """The controllers in the order they start."""
+    gates = settings.feature_gates
     return [
         ClaimController(),
         GarbageCollector(),
@@ -58,4 +62,5 @@ def controllers(settings: ControllerSettings) -> list[Controller]:
         JobController(),
         NodeLifecycleController(settings.node_grace_seconds),
         DisruptionController(),
+        *([DeviceTaintController(gates)] if gates.enabled("DRADeviceTaints") else []),
     ]

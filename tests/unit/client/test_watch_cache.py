@@ -97,3 +97,14 @@ async def test_a_first_list_that_is_forbidden_is_raised() -> None:
         assert error.code == 403
     else:
         raise AssertionError("start must raise")
+
+
+async def test_a_kind_that_is_not_served_counts_as_none_of_it() -> None:
+    class Missing(Script):
+        async def list(self, kind: Any, namespace: str = "", **_: Any) -> ListResult[core_v1.Pod]:
+            raise ApiError(404, "NotFound", "the server could not find the requested resource")
+
+    cache: WatchCache[core_v1.Pod] = WatchCache(Missing([], []), kinds.POD, clock=FakeClock())  # type: ignore[arg-type]
+    await cache.start()
+    assert cache.list() == []
+    await cache.stop()

@@ -324,6 +324,50 @@ def test_a_job_gives_up_after_its_backoff_limit() -> None:
     assert (condition["type"], condition["reason"]) == ("Failed", "BackoffLimitExceeded")
 
 
+DISRUPTED = [{"type": "DisruptionTarget", "status": "True"}]
+
+
+@pytest.mark.parametrize(
+    ("rule", "failed", "ended"),
+    [
+        ({"action": "Ignore", "onPodConditions": DISRUPTED}, False, False),
+        ({"action": "Count", "onPodConditions": DISRUPTED}, True, False),
+        ({"action": "FailJob", "onPodConditions": DISRUPTED}, True, True),
+        ({"action": "Ignore", "onExitCodes": {"operator": "In", "values": [3]}}, False, False),
+        ({"action": "Ignore", "onExitCodes": {"operator": "NotIn", "values": [3]}}, True, False),
+    ],
+)
+def test_the_failure_policy_decides_what_a_failure_means(rule: dict[str, Any], failed: bool, ended: bool) -> None:
+    status = {
+        "phase": "Failed",
+        "conditions": DISRUPTED,
+        "containerStatuses": [{"name": "c", "state": {"terminated": {"exitCode": 3}}}],
+    }
+    lost = pod("p1", JOB, metadata={"finalizers": [jobs.TRACKING]}, status=status)
+    with_policy = job({"startTime": format_time(NOW)}, podFailurePolicy={"rules": [rule]})
+    actions = jobs.decide_job(with_policy, [lost], NOW).actions
+    uncounted = status_of(actions).get("uncountedTerminatedPods", {})
+    assert (uncounted.get("failed") == ["p1"]) is failed
+    assert bool(of_type(actions, Create)) is not ended
+    assert any(not a.subresource for a in of_type(actions, Patch)) is not failed
+
+
+def test_a_job_that_its_policy_ended_stays_ended_when_the_pod_is_counted() -> None:
+    target = {"type": "FailureTarget", "status": "True", "reason": "PodFailurePolicy", "message": "m"}
+    decided = job({"startTime": format_time(NOW), "failed": 1, "conditions": [target]})
+    actions = jobs.decide_job(decided, [], NOW).actions
+    assert not of_type(actions, Create)
+    assert [c["type"] for c in status_of(actions)["conditions"]] == ["FailureTarget", "Failed"]
+
+
+def test_a_job_with_a_failure_policy_waits_until_its_pod_has_failed() -> None:
+    rules = {"rules": [{"action": "Ignore", "onPodConditions": DISRUPTED}]}
+    leaving = pod("p1", JOB, metadata={"finalizers": [jobs.TRACKING], "deletionTimestamp": format_time(NOW)})
+    status = {"startTime": format_time(NOW)}
+    assert not of_type(jobs.decide_job(job(status, podFailurePolicy=rules), [leaving], NOW).actions, Create)
+    assert of_type(jobs.decide_job(job(status), [leaving], NOW).actions, Create)
+
+
 def test_indexed_jobs_fill_the_gaps() -> None:
     status = {"completedIndexes": "0,2", "succeeded": 2, "startTime": format_time(NOW)}
     actions = jobs.decide_job(job(status, completions=4, parallelism=4, completionMode="Indexed"), [], NOW).actions
