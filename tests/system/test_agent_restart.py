@@ -24,6 +24,7 @@ from kubedra.server.in_process import InProcessClient
 from kubedra.server.server import Server
 from kubedra.server.settings import ServerSettings
 from kubedra.wire.paths import NodePaths
+from tests.unit.node.agents import end_containers
 from tests.unit.node.scripted_driver import ScriptedDriver
 
 pytestmark = pytest.mark.system
@@ -76,6 +77,7 @@ class Rig:
     async def stop(self) -> None:
         if self.agent is not None and self.agent.poll() is None:
             self.kill_agent()
+        end_containers(self.paths.pods_dir)
         await self.driver.stop()
         await self.server.stop()
         shutil.rmtree(self.run_dir, ignore_errors=True)

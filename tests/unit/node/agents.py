@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from kubedra.api import kinds
 from kubedra.node.agent import Agent
+from kubedra.node.runtime.identity import ProcessIdentity, send_signal
 from kubedra.node.settings import AgentSettings, Waits
 from tests.unit.node.fake_api import FakeApi, Tree
 from tests.unit.node.scripted_driver import node_paths, until
@@ -101,5 +105,12 @@ class Node:
         await until(lambda: not [p for p in self.paths.pods_dir.iterdir() if p.is_dir()])
 
     def close(self) -> None:
-        """Removes the sockets' folder."""
+        """Ends what still runs in containers, and removes the sockets' folder."""
+        end_containers(self.paths.pods_dir)
         shutil.rmtree(self.paths.run_dir, ignore_errors=True)
+
+
+def end_containers(pods_dir: Path) -> None:
+    """Ends all containers below a folder: agents leave them running, tests must not."""
+    for record in pods_dir.glob("*/containers/*/*/supervisor"):
+        send_signal(msgspec.json.decode(record.read_bytes(), type=ProcessIdentity), signal.SIGUSR1)

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from kubedra.api import kinds
-from kubedra.api.core_v1 import Pod, Probe
+from kubedra.api.core_v1 import Pod
 from kubedra.api.errors import ApiError
 from kubedra.base.clock import format_time, parse_time
 from kubedra.node.claims.health import resources_status
@@ -24,26 +24,23 @@ from kubedra.node.claims.resolving import PrepareError
 from kubedra.node.device_plugins.pool import AllocationRefused
 from kubedra.node.device_plugins.pool import resources_status as plugin_resources_status
 from kubedra.node.pods.admission import refusal
+from kubedra.node.pods.attending import Attendant
 from kubedra.node.pods.books import ContainerBook, go_duration
 from kubedra.node.pods.environment import ConfigError
-from kubedra.node.pods.handlers import ActionFailed, Actions
 from kubedra.node.pods.lifecycle import Backoff, Ended, decide
-from kubedra.node.pods.probing import ProbeKind, Probing, has_probes
 from kubedra.node.pods.services import NodeServices
 from kubedra.node.pods.sources import fetch_sources, fetch_tokens
-from kubedra.node.pods.starting import container_config, termination_message
+from kubedra.node.pods.starting import container_config
 from kubedra.node.pods.status import PodFacts, pod_status, rejected_status
 from kubedra.node.pods.status_writing import StatusWriter
-from kubedra.node.pods.stopping import grace_seconds, stop_containers
+from kubedra.node.pods.stopping import grace_seconds
 from kubedra.node.pods.volumes import VolumeError, set_up, volume_files
-from kubedra.node.runtime.contract import Container, StartError
+from kubedra.node.runtime.contract import StartError
 from kubedra.wire.transport import CallError
 
 log = logging.getLogger(__name__)
 
 TERMINAL = ("Succeeded", "Failed")
-# How long a postStart hook may take; upstream sets no limit, and a container behind it would wait for ever.
-HOOK_SECONDS = 120.0
 
 
 class PodWorker:
@@ -64,7 +61,7 @@ class PodWorker:
         }
         self._changed = asyncio.Event()
         self._kicked = asyncio.Event()
-        self._watches: set[asyncio.Task[None]] = set()
+        self._attendant = Attendant(services, lambda: self.pod, self._event, self._changed.set)
         self._writer = StatusWriter(services.client, services.clock, pod)
         self._writer.on_written = self._written
         self._volumes: dict[str, str] | None = None
@@ -137,11 +134,7 @@ class PodWorker:
                 await self._stop_and_release()
             await self._bury()
         finally:
-            for book in self.books.values():
-                if book.probing is not None:
-                    book.probing.stop()
-            for task in self._watches:
-                task.cancel()
+            self._attendant.leave(self.books.values())
             await self._writer.stop()
 
     def _adopt(self) -> None:
@@ -149,7 +142,7 @@ class PodWorker:
             book = self.books.get(container.config.name)
             if book is not None:
                 book.adopt(container)
-                self._watch(container, book)
+                self._attendant.watch(book, container)
         for status in (*self.pod.status.init_container_statuses, *self.pod.status.container_statuses):
             book = self.books.get(status.name)
             if book is not None and not book.handles and status.container_id:
@@ -325,8 +318,8 @@ class PodWorker:
                 services.runtime.forget(old)
                 Path(old.config.log_path).unlink(missing_ok=True)
             self._event("Normal", "Started", f"Started container {name}")
-            await self._post_start(book, handle)
-            self._watch(handle, book)
+            await self._attendant.post_start(book, handle)
+            self._attendant.watch(book, handle)
 
     def _remark(self, remarks: tuple[tuple[str, str], ...]) -> None:
         for reason, text in remarks:
@@ -334,83 +327,16 @@ class PodWorker:
                 self._remarked.add(text)
                 self._event("Normal", reason, text)
 
-    def _actions(self, book: ContainerBook, handle: Container) -> Actions:
-        return Actions(self._services.runtime, book.spec, handle, self._services.settings.address)
-
-    async def _post_start(self, book: ContainerBook, handle: Container) -> None:
-        hook = book.spec.lifecycle.post_start if book.spec.lifecycle is not None else None
-        if hook is None:
-            return
-        try:
-            await self._actions(book, handle).hook(hook, HOOK_SECONDS, self._services.clock)
-        except ActionFailed as error:
-            self._event("Warning", "FailedPostStartHook", f"PostStartHook failed: {error}")
-            handle.kill()
-
-    def _probe(self, book: ContainerBook, handle: Container) -> None:
-        name = book.spec.name
-
-        def unhealthy(kind: ProbeKind, text: str) -> None:
-            self._event("Warning", "Unhealthy", text)
-
-        def failed(kind: ProbeKind, probe: Probe) -> None:
-            self._event("Normal", "Killing", f"Container {name} failed {kind.lower()} probe, will be restarted")
-            seconds = probe.termination_grace_period_seconds
-            grace = grace_seconds(self.pod) if seconds is None else float(seconds)
-            stopping = stop_containers([handle], grace, self._services.clock)
-            task = asyncio.create_task(stopping, name=f"stop {name}")
-            self._watches.add(task)
-            task.add_done_callback(self._watches.discard)
-
-        actions = self._actions(book, handle)
-        clock = self._services.clock
-        book.probing = Probing(book.spec, actions, clock, changed=self._changed.set, unhealthy=unhealthy, failed=failed)
-        book.probing.start()
-
-    def _watch(self, container: Container, book: ContainerBook) -> None:
-        async def watch() -> None:
-            end = await container.wait()
-            if book.handle is container and book.running:
-                book.ended(end)
-                book.termination_message = termination_message(book.spec, container.config, end.code)
-            self._changed.set()
-
-        if container.exit is None:
-            if has_probes(book.spec):
-                self._probe(book, container)
-            task = asyncio.create_task(watch(), name=f"end of {container!r}")
-            self._watches.add(task)
-            task.add_done_callback(self._watches.discard)
-        elif book.running:
-            book.ended(container.exit)
-            book.termination_message = termination_message(book.spec, container.config, container.exit.code)
-
     # ---- taking down ----
 
     async def _stop(self, names: tuple[str, ...]) -> None:
         books = [self.books[name] for name in names if self.books[name].running]
         for book in books:
             self._event("Normal", "Killing", f"Stopping container {book.spec.name}")
-        await asyncio.gather(*(self._stop_one(book, grace_seconds(self.pod)) for book in books))
+        await asyncio.gather(*(self._attendant.stop(book, grace_seconds(self.pod)) for book in books))
         # The watches have to see the ends before anything is decided.
         while any(self.books[name].running for name in names):
             await asyncio.sleep(0)
-
-    async def _stop_one(self, book: ContainerBook, grace: float) -> None:
-        clock, handle = self._services.clock, book.handle
-        assert handle is not None
-        if book.probing is not None:
-            book.probing.stop()
-        hook = book.spec.lifecycle.pre_stop if book.spec.lifecycle is not None else None
-        if hook is not None:
-            begin = clock.monotonic()
-            try:
-                await self._actions(book, handle).hook(hook, grace, clock)
-            except ActionFailed as error:
-                self._event("Warning", "FailedPreStopHook", f"PreStopHook failed: {error}")
-            # Upstream: a hook that used up the grace period leaves the container two seconds.
-            grace = max(grace - (clock.monotonic() - begin), 2.0)
-        await stop_containers([handle], grace, clock)
 
     async def _stop_and_release(self) -> None:
         mains = tuple(container.name for container in self.pod.spec.containers)
