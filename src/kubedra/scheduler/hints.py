@@ -81,7 +81,7 @@ def devices_changed(names: frozenset[str]) -> Hint:
         return (
             DRA_PLUGIN in entry.rejected_by
             or ANYTHING in entry.rejected_by
-            or (bool(names) and not names.isdisjoint(entry.pod.requests))
+            or (node_resources.PLUGIN in entry.rejected_by and not names.isdisjoint(entry.pod.requests))
         )
 
     return hint

@@ -158,6 +158,13 @@ def test_a_class_for_an_extended_resource_wakes_pods_that_lack_it() -> None:
     assert place_of(cluster, "p") is Place.ACTIVE
 
 
+def test_a_class_does_not_wake_pods_that_fit_no_node_for_other_reasons() -> None:
+    cluster = Cluster(node("a"))
+    pending(cluster, pod("p", requests={"example.com/gpu": "1"}, nodeSelector={"k": "v"}))
+    cluster.add(device_class("gpu", extendedResourceName="example.com/gpu"))
+    assert place_of(cluster, "p") is Place.UNSCHEDULABLE
+
+
 def test_a_pod_is_held_back_until_its_claim_exists() -> None:
     cluster = Cluster(node("a"))
     cluster.add(using("p", "c"))
