@@ -45,7 +45,7 @@ def start_nodes(
             authority = Authority(data_dir / "pki")
             authority_file = authority.ca_certificate
             certificate, key = authority.pair("kubelet")
-            if not key.exists():
+            if not authority.has("kubelet"):
                 authority.issue("kubelet", "system:node", ("system:nodes",), hosts=("localhost", "127.0.0.1", "::1"))
         settings = AgentSettings(
             node=name,

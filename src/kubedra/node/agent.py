@@ -81,8 +81,8 @@ class Agent:
         """Runs until cancelled."""
         settings, waits, clock = self._settings, self._settings.waits, self._clock
         self.paths.create()
-        for folder in (self.paths.checkpoint_dir, self.paths.cdi_dir):
-            remove_leftovers(folder)
+        remove_leftovers(self.paths.checkpoint_dir, 0)
+        remove_leftovers(self.paths.cdi_dir)
         gates = FeatureGates(settings.version, settings.feature_gates)
         optional = gates.enabled(OPTIONAL_OPERATIONS)
         self.metrics = NodeMetrics()

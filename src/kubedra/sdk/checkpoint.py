@@ -73,7 +73,7 @@ class Checkpoint:
 
     def load(self) -> None:
         """Read the file; a broken one sets ``damage`` instead of raising."""
-        remove_leftovers(self.path.parent)
+        remove_leftovers(self.path.parent, 0, prefix=self.path.name)
         try:
             content = self.path.read_bytes()
         except FileNotFoundError:

@@ -32,6 +32,7 @@ from kubedra.sdk.preparing import ClaimPreparer
 from kubedra.sdk.publishing import PublisherSettings, SlicePublisher
 from kubedra.sdk.resources import Pool
 from kubedra.wire import dra, health, registration
+from kubedra.wire.durable import remove_leftovers
 from kubedra.wire.paths import NodePaths, SocketPathTooLong, check_socket_path, default_run_dir
 from kubedra.wire.transport import SocketServer
 
@@ -164,6 +165,9 @@ class NodePlugin:
         self._settings.paths.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         await self._take_folder()
         self._checkpoint.load()
+        # Nobody else writes files of this driver on this node now: half ones are of a predecessor that was killed.
+        for prefix in (f"{self._driver.name}-claim_", f"{self._driver.name}_metadata_"):
+            remove_leftovers(self._settings.paths.cdi_dir, 0, prefix=prefix)
         if self._checkpoint.damage:
             _log.error("%s", self._checkpoint.damage)
         await self.rediscover()

@@ -80,13 +80,14 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def remove_leftovers(folder: Path, older_than: float = 60.0) -> None:
-    """Remove half-written files that a process left when it was killed.
+def remove_leftovers(folder: Path, older_than: float = 60.0, *, prefix: str = "") -> None:
+    """Remove half-written files, of names that begin with ``prefix``, that a process left when it was killed.
 
     Files younger than ``older_than`` seconds stay: agent and drivers share folders, and one of them may be writing.
+    Who knows that nobody else writes such names says 0.
     """
     limit = time.time() - older_than
     for entry in folder.glob(f".*{_SUFFIX}"):
         with contextlib.suppress(FileNotFoundError):
-            if entry.stat().st_mtime < limit:
+            if entry.name.startswith(f".{prefix}") and (not older_than or entry.stat().st_mtime < limit):
                 entry.unlink()

@@ -25,6 +25,8 @@ from kubedra.wire.transport import CallError, Channel
 
 log = logging.getLogger(__name__)
 
+# A node registers after its first wipe: it must not stay away for minutes (upstream: 5) once the API is back.
+LAST_WIPE_RETRY = 5.0
 HealthHandler = Callable[[str, tuple[DeviceHealth, ...] | None], None]
 
 
@@ -130,7 +132,7 @@ class ConnectedDrivers:
                     group.create_task(self._wipe(f"spec.driver={driver},spec.nodeName={self._node}"))
 
     async def _wipe(self, selector: str) -> None:
-        delay = 1.0
+        delay = 0.2
         while True:
             try:
                 await self._client.delete_collection(kinds.RESOURCE_SLICE, field_selector=selector)
@@ -138,4 +140,4 @@ class ConnectedDrivers:
             except (ApiError, ConnectionError) as error:
                 log.warning("wiping slices (%s): %s; trying again", selector, error)
             await self._clock.sleep(delay)
-            delay = min(delay * 2, 300.0)
+            delay = min(delay * 2, LAST_WIPE_RETRY)

@@ -31,6 +31,10 @@ class Authority:
         """Paths of a certificate and its key."""
         return self.folder / f"{name}.crt", self.folder / f"{name}.key"
 
+    def has(self, name: str) -> bool:
+        """Whether certificate and key are there: who dies between the two leaves one."""
+        return all(path.exists() for path in self.pair(name))
+
     def ensure(self, hosts: Sequence[str]) -> None:
         """Makes the authority, the server's certificate for `hosts` and the administrator's, where missing."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -38,15 +42,15 @@ class Authority:
             self._make_authority()
         names = self.folder / "server.hosts"
         listed = "\n".join(hosts)
-        if not names.exists() or names.read_text() != listed or not self.pair("server")[1].exists():
+        if not names.exists() or names.read_text() != listed or not self.has("server"):
             self.issue("server", "kube-apiserver", (), hosts=hosts)
             write_durably(names, listed.encode())
-        if not self.pair("admin")[1].exists():
+        if not self.has("admin"):
             self.issue("admin", "system:admin", (MASTERS,))
 
     def ensure_client(self, name: str, user: str, groups: Sequence[str]) -> tuple[Path, Path]:
         """The certificate of a part, made if it is missing."""
-        if not self.pair(name)[1].exists():
+        if not self.has(name):
             self.issue(name, user, groups)
         return self.pair(name)
 
