@@ -30,8 +30,8 @@ replace = msgspec.structs.replace
 
 def freeing_remedies(trying: Trying) -> Iterator[Remedy]:
     """The fewest pods to end, or claims to delete, or a pod to move."""
-    nodes = _nodes_by_deficit(trying)
-    freed = fewest_to_free(trying.decision, trying.question, nodes, trying.deadline) if nodes else None
+    missing = _missing_by_node(trying)
+    freed = fewest_to_free(trying.decision, trying.question, missing, trying.deadline) if missing else None
     if freed is None:
         return
     snapshot = trying.decision.snapshot
@@ -51,8 +51,8 @@ def freeing_remedies(trying: Trying) -> Iterator[Remedy]:
     yield Remedy(code, text, node, freed=freed.claims)
 
 
-def _nodes_by_deficit(trying: Trying) -> list[str]:
-    """The nodes that have enough devices once all are free, those that lack the fewest first."""
+def _missing_by_node(trying: Trying) -> dict[str, int]:
+    """How many devices would have to be freed at least, on each node that has enough once all are free."""
     by_request: dict[tuple[str, str], list[Waterfall]] = {}
     for fall in trying.falls:
         by_request.setdefault((fall.claim, fall.request.partition("/")[0]), []).append(fall)
@@ -71,7 +71,7 @@ def _nodes_by_deficit(trying: Trying) -> list[str]:
             total += missing
         else:
             deficits[node] = total
-    return sorted(deficits, key=lambda node: deficits[node])
+    return deficits
 
 
 # ---- nodes that reject the pod ----

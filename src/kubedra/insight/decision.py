@@ -238,13 +238,13 @@ class Deadline:
         self._now = now
         self._end = now() + seconds
         self.cut = False
-        """Whether anything was left out because the time was over."""
+        """Whether anything was left out, because the time was over or there was too much to try."""
 
     def passed(self) -> bool:
-        """Whether the time is over; remembers that it was asked and was."""
-        if self._now() >= self._end:
-            self.cut = True
-        return self.cut
+        """Whether the time is over; then something is left out."""
+        over = self._now() >= self._end
+        self.cut = self.cut or over
+        return over
 
 
 def _place_of(selector: core_v1.NodeSelector) -> str:

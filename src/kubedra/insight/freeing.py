@@ -7,15 +7,18 @@ its time is over.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations, islice
 
 from kubedra.api.resource_v1 import ResourceClaim
 from kubedra.insight.decision import Deadline, Decision, Question, Trial
 from kubedra.insight.snapshots import Snapshot
 
 MOST_SETS = 60
+MOST_SIZE = 3
+MOST_CLAIMS = 32
 MOST_NODES = 40
 
 
@@ -31,48 +34,70 @@ class Freed:
     """The devices they would get then."""
 
 
-def fewest_to_free(decision: Decision, question: Question, nodes: Sequence[str], deadline: Deadline) -> Freed | None:
-    """The smallest set of claims found whose devices would do; None when freeing does not help on these nodes."""
+def fewest_to_free(
+    decision: Decision, question: Question, missing: Mapping[str, int], deadline: Deadline
+) -> Freed | None:
+    """The smallest set of claims found whose devices would do; None when freeing does not help on any node.
+
+    ``missing``: the nodes in question, and how many devices are too few there, as far as counting tells.
+    """
     best: Freed | None = None
-    for node in nodes[:MOST_NODES]:
+    least = {node: _least_claims(decision, node, count) for node, count in missing.items()}
+    nodes = sorted(least, key=lambda node: least[node])
+    for looked, node in enumerate(nodes):
+        if best is not None and len(best.claims) <= least[node]:
+            # No later node can do with fewer.
+            break
+        if looked >= MOST_NODES:
+            deadline.cut = True
+            break
         if deadline.passed():
             break
-        limit = len(best.claims) - 1 if best is not None else 8
-        found = _on_node(decision, question, node, limit, deadline)
-        if found is not None and (best is None or len(found.claims) < len(best.claims)):
+        most = len(best.claims) - 1 if best is not None else MOST_CLAIMS
+        found = _on_node(decision, question, node, least[node], most, deadline)
+        if found is not None:
             best = found
-        if best is not None and len(best.claims) == 1:
-            break
-    if len(nodes) > MOST_NODES and (best is None or len(best.claims) > 1):
-        deadline.cut = True
     return _moved(decision, question, best) if best is not None else None
 
 
-def _on_node(decision: Decision, question: Question, node: str, limit: int, deadline: Deadline) -> Freed | None:
-    if limit < 1:
-        return None
-    holders = holders_on(decision, node)
+def _least_claims(decision: Decision, node: str, missing: int) -> int:
+    """At least so many claims must go on a node for that many devices; 1 where counting proves nothing."""
+    held: Counter[str] = Counter()
+    for pool, _ in decision.inventory.node_view(node).candidates:
+        use = decision.ledger.use_of(pool.key)
+        if pool.needs or use.shares:
+            # One partition or share less can make room for several devices.
+            return 1
+        for claims in use.exclusive.values():
+            held.update(claims)
+    least = 0
+    for _, count in held.most_common():
+        if missing <= 0:
+            break
+        missing -= count
+        least += 1
+    return max(least, 1)
+
+
+def _on_node(
+    decision: Decision, question: Question, node: str, least: int, most: int, deadline: Deadline
+) -> Freed | None:
+    """The fewest claims on one node: at least ``least`` are needed, more than ``most`` are of no interest."""
     own = {claim.metadata.uid for claim in question.claims}
-    holders = [key for key in holders if key not in own]
+    holders = [key for key in holders_on(decision, node) if key not in own]
     everything = _without(decision, question, node, holders)
-    if not holders or not everything.fits:
+    if most < least or not holders or not everything.fits:
         return None
     snapshot = decision.snapshot
     holders.sort(key=lambda key: _cost(snapshot, key))
-    tried = 0
-    for size in range(1, min(limit, 3, len(holders)) + 1):
-        for chosen in combinations(holders, size):
-            tried += 1
-            if tried > MOST_SETS or deadline.passed():
-                deadline.cut = True
-                break
-            trial = _without(decision, question, node, chosen)
-            if trial.fits:
-                return Freed(tuple(chosen), trial)
-        else:
-            continue
-        break
-    # Too many to try them all: take away one after the other what is not needed.
+    sizes = range(least, min(most, MOST_SIZE, len(holders)) + 1)
+    for chosen in islice(chain.from_iterable(combinations(holders, size) for size in sizes), MOST_SETS):
+        if deadline.passed():
+            return None
+        trial = _without(decision, question, node, chosen)
+        if trial.fits:
+            return Freed(chosen, trial)
+    # Too many to try them all: keep what is not in the way, the dearest first.
     keep = list(holders)
     trial = everything
     for key in reversed(holders):
@@ -82,7 +107,11 @@ def _on_node(decision: Decision, question: Question, node: str, limit: int, dead
         attempt = _without(decision, question, node, fewer)
         if attempt.fits:
             keep, trial = fewer, attempt
-    return Freed(tuple(keep), trial) if len(keep) <= limit else None
+    if len(keep) > most:
+        return None
+    if len(keep) > least:
+        deadline.cut = True
+    return Freed(tuple(keep), trial)
 
 
 def holders_on(decision: Decision, node: str) -> list[str]:

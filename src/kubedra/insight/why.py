@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from kubedra.allocation.reasons import Explanation, Reason, explain
 from kubedra.api import core_v1, meta_v1, resource_v1
+from kubedra.base.features import VERSIONS, FeatureGates
 from kubedra.insight.answers import Answer, State, shortened
 from kubedra.insight.bound import bound_reasons
 from kubedra.insight.changing import full_name
@@ -153,8 +154,21 @@ def _why(
             )
         return _with_reasons(answer, [nothing])
     _explain(decision, question, verdict, answer)
+    answer.notes += _after_upgrade(snapshot, pod)
     _remedies(decision, question, answer, Deadline(monotonic, remedy_seconds))
     return answer
+
+
+def _after_upgrade(snapshot: Snapshot, pod: PodInfo) -> list[str]:
+    """What a newer Kubernetes would change, for an answer that is given for an older one."""
+    newest = VERSIONS[-1]
+    if snapshot.gates.version == newest:
+        return []
+    newer = replace(snapshot, gates=FeatureGates(newest, snapshot.gates.overrides))
+    verdict = Decision(newer).place(pod)
+    if not isinstance(verdict, Placed):
+        return []
+    return [f"This is the answer of Kubernetes {snapshot.gates.version}; with {newest} it would fit on {verdict.node}"]
 
 
 def _explain(decision: Decision, question: Question, verdict: NoPlace | AttemptError, answer: Answer) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kubedra.base.features import FeatureGates
 from tests.unit.insight.clusters import (
     Tree,
     ask,
@@ -214,3 +215,26 @@ def test_an_allocation_that_nobody_uses_is_given_back_and_told() -> None:
     objects = (node("n1"), node("n2"), slice_of("n1", ["a"]), held("x", "a"), other)
     _, text = ask(snapshot(*objects, pod("p", "x", containers=[container])))
     assert "The scheduler gives the devices of claim x back, which nobody uses, and tries again" in text
+
+
+def test_what_a_newer_version_would_change_is_named() -> None:
+    partitions = partitioned_card()
+    wanted = claim("x", request("r", _profile("3g.40gb")))
+    answer, text = ask(snapshot(*partitions, wanted, pod("p", "x"), gates=FeatureGates("1.35")))
+    assert answer.exit_code == 3
+    assert "This is the answer of Kubernetes 1.35; with 1.37 it would fit on n1" in text
+
+
+def test_the_fewest_pods_are_named_on_the_node_where_the_fewest_must_go() -> None:
+    objects: list[Tree] = [slice_of(f"n{i}", ["a", "b", "c", "d"]) for i in range(3)]
+    for where, devices in (("n0", "abcd"), ("n1", "abd"), ("n2", "ab")):
+        for name in devices:
+            objects += [
+                held(f"c-{where}-{name}", name, pods=[f"q-{where}-{name}"], node_name=where),
+                pod(f"q-{where}-{name}", f"c-{where}-{name}", node_name=where, phase="Running"),
+            ]
+    answer, text = ask(snapshot(*objects, claim("x", request("r", count=3)), pod("p", "x")))
+    remedy = next(r for r in answer.remedies if r.freed)
+    assert remedy.freed == ("uid-c-n2-a",)
+    assert not answer.remedies_cut
+    assert "n2, has 2" in text or "node n2" in text
