@@ -9,6 +9,8 @@ from kubedra.allocation.waterfall import Waterfall
 from kubedra.api import core_v1
 from kubedra.api.resource_v1 import DeviceConstraint, DeviceToleration
 from kubedra.base.quantity import Quantity
+from kubedra.cel.fleet import Fleet
+from kubedra.cel.lint import examine
 from kubedra.insight import changing
 from kubedra.insight.answers import Remedy, plural
 from kubedra.insight.constraints import similar_attributes
@@ -17,6 +19,7 @@ from kubedra.insight.trying import Trying
 
 MOST_EDITS = 6
 MOST_AMOUNTS = 4
+MOST_SAMPLES = 256
 
 
 def selector_remedies(trying: Trying) -> Iterator[Remedy]:
@@ -48,6 +51,24 @@ def _edited(trying: Trying, fall: Waterfall, index: int, text: str) -> Iterator[
         if found is not None:
             kinds.add(edit.code)
             yield found
+    if not kinds:
+        yield from _repaired(trying, fall, index, text)
+
+
+def _repaired(trying: Trying, fall: Waterfall, index: int, text: str) -> Iterator[Remedy]:
+    """What ``kubedra cel check`` would write instead, looked at on a sample of the devices."""
+    if trying.deadline.passed():
+        return
+    snapshot = trying.decision.snapshot
+    sample = Fleet(trying.class_devices(fall).sample(MOST_SAMPLES))
+    result = examine(text, sample, features=snapshot.gates, version=snapshot.gates.version)
+    if not result.repaired or result.repaired == text:
+        return
+    change = changing.in_claim(fall.claim, changing.selector_replaced, fall.request, index, result.repaired)
+    said = result.findings[0].message if result.findings else "the selector is not what was meant"
+    found = trying.remedy("repair-selector", f"Write the selector otherwise: {said}", change, result.repaired)
+    if found is not None:
+        yield found
 
 
 def dropped_selectors(trying: Trying) -> Iterator[Remedy]:

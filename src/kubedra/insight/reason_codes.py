@@ -126,6 +126,7 @@ REMEDIES: dict[str, str] = {
     "relax-selector": "A literal of a selector replaced by the nearest value that devices publish.",
     "correct-name": "An attribute or capacity replaced by a similar name that exists.",
     "guard-attribute": "A guard around an attribute that some devices lack.",
+    "repair-selector": "A selector rewritten as `kubedra cel check` proposes.",
     "drop-selector": "A selector left out.",
     "drop-constraint": "A constraint left out.",
     "add-toleration": "A toleration for a device taint added to a request.",

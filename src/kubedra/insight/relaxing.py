@@ -18,6 +18,8 @@ from kubedra.allocation.devices import SliceView
 from kubedra.api.resource_v1 import DeviceAttribute
 from kubedra.base.quantity import Quantity, QuantityError
 from kubedra.base.semver import Semver, SemverError
+from kubedra.cel.device import DeviceInput
+from kubedra.cel.fleet import FleetDevice
 from kubedra.cel.lexer import Token, tokenize
 from kubedra.insight.devices import counted, model
 
@@ -88,6 +90,17 @@ class Published:
                     if value is not None and mask >> index & 1:
                         device = slice_.devices[index].raw
                         found.setdefault(value, Counter())[model(device, slice_.driver)] += 1
+        return found
+
+    def sample(self, most: int) -> list[FleetDevice]:
+        """Devices of as many slices as possible, for what looks at single devices."""
+        found: list[FleetDevice] = []
+        step = max(len(self._slices) // most, 1)
+        for slice_, mask in self._slices[::step]:
+            for index in range(len(slice_.devices)):
+                if mask >> index & 1 and len(found) < most:
+                    device = slice_.devices[index]
+                    found.append(FleetDevice(str(device), DeviceInput.of(slice_.driver, device.raw)))
         return found
 
     def having(self, access: Access) -> int:
@@ -215,10 +228,10 @@ def nearest_values(expression: str, published: Published) -> list[Nearest]:
         ordered = _by_distance(literal, values)[:MOST_VALUES]
         previous: str | None = None
         for text, key in ordered:
-            if text == literal.value:
-                continue
             models = values[key]
-            miss = _miss(literal, text, previous)
+            miss = _miss(literal, text, previous) if text != literal.value else "exactly that, and not more"
+            if text == literal.value and ".is" not in expression:
+                continue
             out.append(Nearest(access.name, text, owners(models, text), miss))
             previous = text
     return out
@@ -237,6 +250,7 @@ def edits(expression: str, published: Published, failing: bool = False) -> Itera
         values = published.values(access)
         for text, key in _by_distance(literal, values)[:MOST_VALUES]:
             if text == literal.value:
+                yield from _or_equal(expression, literal, access)
                 continue
             quoted = text if literal.kind == "int" else f'"{text}"'
             changed = expression[: literal.start] + quoted + expression[literal.end :]
@@ -246,6 +260,21 @@ def edits(expression: str, published: Published, failing: bool = False) -> Itera
             yield Edit(
                 "relax-selector", changed, f"ask for {what} ({owners(models, text)}{f'; {miss}' if miss else ''})"
             )
+
+
+def _or_equal(expression: str, literal: _Literal, access: Access) -> Iterator[Edit]:
+    """A strict comparison with a value that devices have, made to include it."""
+    for strict, sign, word in (("isGreaterThan", ">=", "at least"), ("isLessThan", "<=", "at most")):
+        call = f'.{strict}({literal.kind}("{literal.value}"))'
+        if call in expression:
+            changed = expression.replace(call, f'.compareTo({literal.kind}("{literal.value}")) {sign} 0')
+            yield Edit("relax-selector", changed, f"ask for {word} {access.name} {literal.value}")
+    for strict in (">", "<"):
+        before = expression[: literal.start].rstrip()
+        if literal.kind == "int" and before.endswith(strict):
+            changed = f"{before}= {expression[literal.start :]}"
+            word = "at least" if strict == ">" else "at most"
+            yield Edit("relax-selector", changed, f"ask for {word} {access.name} {literal.value}")
 
 
 def _by_distance(literal: _Literal, values: dict[object, Counter[str]]) -> list[tuple[str, object]]:

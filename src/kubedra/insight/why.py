@@ -255,6 +255,7 @@ _CLAIM_CHANGES = frozenset(
         "relax-selector",
         "correct-name",
         "guard-attribute",
+        "repair-selector",
         "drop-selector",
         "drop-constraint",
         "add-toleration",

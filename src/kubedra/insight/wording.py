@@ -157,9 +157,12 @@ def failing_selector(decision: Decision, question: Question, fall: Waterfall) ->
             device = slice_.devices[index]
             verdict = selection.verdict(slice_, index)
             text = selection.describe_error(verdict, fall.class_name, fall.claim, fall.request, device)
-    text = text.partition(". consider using CEL")[0].removeprefix(f"claim {fall.claim}: ")
-    detail = f"{text}; it fails on {failing} of {plural(total, 'device')}"
-    detail += ", and one device that can't be judged keeps the pod from every node"
+    text = text.partition(". consider using CEL")[0].removeprefix(f"claim {fall.claim}: ").partition("\n")[0]
+    if failing == total:
+        detail = f"{text}; it fails on every device"
+    else:
+        detail = f"{text}; it fails on {failing} of {plural(total, 'device')}"
+        detail += ", and one device that can't be judged keeps the pod from every node"
     remedy = "guard what not all devices have, for example with has(…) && … or .?name.orValue(false)"
     return Reason("selector-fails", subject, detail, remedy)
 
