@@ -84,20 +84,36 @@ def published_mask(pool: PoolView, ask: Ask, features: Features) -> tuple[int, i
     entry = known.get(ask)
     if entry is None:
         mask, errors = selected(pool, ask.selection)
-        if pool.plain and not ask.capacity:
-            return _remember(known, ask, (mask, errors))  # type: ignore[return-value]
-        for bit in bits_of(mask):
-            device = pool.devices[bit]
-            if not (
-                publishable(device, features)
-                and tolerated(device, ask, features)
-                and (needs_no_capacity(device, ask, features) or takes(device, ask, features) is not None)
-            ):
+        withheld, tainted, limited = _special(pool, features)
+        mask &= ~withheld
+        errors &= ~withheld
+        for bit in bits_of(mask & tainted):
+            if not tolerated(pool.devices[bit], ask, features):
                 mask &= ~(1 << bit)
-        for bit in bits_of(errors):
-            if not publishable(pool.devices[bit], features):
-                errors &= ~(1 << bit)
+        for bit in bits_of(mask if ask.capacity else mask & limited):
+            device = pool.devices[bit]
+            if not needs_no_capacity(device, ask, features) and takes(device, ask, features) is None:
+                mask &= ~(1 << bit)
         entry = _remember(known, ask, (mask, errors))
+    return entry  # type: ignore[return-value]
+
+
+def _special(pool: PoolView, features: Features) -> tuple[int, int, int]:
+    """The devices that a feature keeps back, those with taints, and those whose capacity always has to be looked at."""
+    known = pool.cache("special")
+    entry = known.get(None)
+    if entry is None:
+        withheld = tainted = limited = 0
+        for slice_, start in pool.spans:
+            if slice_.raw.spec.skip_node_operations and not features.optional_node_operations:
+                withheld |= slice_.all_mask << start
+            if not features.binding_conditions:
+                withheld |= slice_.bound << start
+            if not features.partitionable:
+                withheld |= slice_.consuming << start
+            tainted |= slice_.tainted << start
+            limited |= slice_.limited << start
+        entry = known[None] = (withheld, tainted, limited)
     return entry  # type: ignore[return-value]
 
 

@@ -28,7 +28,7 @@ ValueSet: TypeAlias = frozenset[tuple[str, object]]
 class Column:
     """One column: a value for each device of a slice (None where it lacks one), and the slices it occurs in."""
 
-    __slots__ = ("_value_sets", "bad", "slices", "uniform", "values")
+    __slots__ = ("_pattern", "_value_sets", "bad", "slices", "uniform", "values")
 
     def __init__(self, values: tuple[object, ...], bad: bool, uniform: bool) -> None:
         self.values = values
@@ -37,6 +37,13 @@ class Column:
         self.uniform = uniform
         self.slices = 0
         self._value_sets: tuple[ValueSet | None, ...] | None = None
+        self._pattern: tuple[int, ...] | None = None
+
+    def pattern(self, lists_allowed: bool) -> tuple[int, ...]:
+        """Which devices have equal values; see ``pattern_of``."""
+        if self._pattern is None:
+            self._pattern = pattern_of(self.value_sets(lists_allowed))
+        return self._pattern
 
     def value_sets(self, lists_allowed: bool) -> tuple[ValueSet | None, ...]:
         """The values as constraints compare them."""
@@ -150,6 +157,25 @@ class Columns:
             )
         column.slices |= 1 << number
         return column
+
+
+def pattern_of(column: Iterable[ValueSet | None]) -> tuple[int, ...]:
+    """Which places of a column have equal values, without the values: numbers in order of appearance.
+
+    -1 stands for no value; the members of a list are told apart by their numbers, behind a number that tells how many.
+    """
+    numbers: dict[object, int] = {}
+    pattern: list[int] = []
+    for values in column:
+        if not values:
+            pattern.append(-1)
+        elif len(values) == 1:
+            (member,) = values
+            pattern.append(numbers.setdefault(member, len(numbers)))
+        else:
+            members = sorted(numbers.setdefault(member, len(numbers)) for member in sorted(values, key=repr))
+            pattern += [-2 - len(members), *members]
+    return tuple(pattern)
 
 
 def attribute_error(name: str, attribute: DeviceAttribute, lists_allowed: bool) -> str | None:

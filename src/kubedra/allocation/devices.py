@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from kubedra.allocation.amounts import needed
 from kubedra.allocation.capacity import CapacityTable
-from kubedra.allocation.columns import Columns, ValueSet, attribute_error
+from kubedra.allocation.columns import Columns, ValueSet, attribute_error, pattern_of
 from kubedra.allocation.taints import rule_matches
 from kubedra.api.resource_v1 import Device, DeviceAttribute, DeviceTaint, DeviceTaintRule, ResourceSlice
 from kubedra.base.quantity import Quantity
@@ -102,20 +102,23 @@ class SliceView:
     __slots__ = (
         "all_mask",
         "bad",
+        "bound",
         "columns",
+        "consuming",
         "devices",
         "driver",
         "generation",
         "has_bindings",
         "has_groups",
         "key",
+        "limited",
         "number",
         "per_device",
-        "plain",
         "pool",
         "raw",
         "rows",
         "single_verdicts",
+        "tainted",
     )
 
     def __init__(
@@ -134,15 +137,18 @@ class SliceView:
         self.has_groups = any(e.compatibility_groups for d in spec.devices for e in d.consumes_counters)
         for rule in rules:
             self._taint(rule)
-        # Nothing but selectors can keep a request for no capacity from its devices.
-        self.plain = not spec.skip_node_operations and not any(
-            device.taints
-            or device.multi
-            or device.raw.binding_conditions
-            or device.consumes is not None
-            or any(capacity.request_policy for capacity in device.raw.capacity.values())
-            for device in self.devices
-        )
+        # Devices with taints, with binding conditions, and those whose capacity always has to be looked at.
+        self.tainted = self.bound = self.limited = self.consuming = 0
+        for index, device in enumerate(self.devices):
+            bit = 1 << index
+            if device.taints:
+                self.tainted |= bit
+            if device.raw.binding_conditions:
+                self.bound |= bit
+            if device.consumes is not None:
+                self.consuming |= bit
+            if device.multi or any(item.request_policy for item in device.raw.capacity.values()):
+                self.limited |= bit
         self.number, self.columns = columns.add(spec.driver, spec.devices)
         # Filled by selection.py, for selectors whose answers can't be shared with other slices:
         self.rows: dict[object, object] = {}
@@ -189,6 +195,14 @@ class SliceView:
         """The value of the capacity that CEL sees as ``device.capacity[domain].name``, for each device."""
         column = self.columns.get(("capacity", domain, name))
         return column.values if column is not None else (None,) * len(self.devices)  # type: ignore[return-value]
+
+    def pattern(self, attribute: str, lists_allowed: bool) -> tuple[int, ...]:
+        """Which devices have equal values of an attribute; see ``columns.pattern_of``."""
+        domain, slash, name = attribute.partition("/")
+        column = self.columns.get(("attribute", domain, name)) if slash else None
+        if column is None:
+            return pattern_of(self.value_column(attribute, lists_allowed))
+        return column.pattern(lists_allowed)
 
     def value_column(self, attribute: str, lists_allowed: bool) -> tuple[ValueSet | None, ...]:
         """The values a constraint compares, for each device; None where the device lacks the attribute."""

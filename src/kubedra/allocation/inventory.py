@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kubedra.allocation.columns import Columns
+from kubedra.allocation.columns import Columns, pattern_of
 from kubedra.allocation.devices import CounterUses, DeviceView, PoolId, SliceView, bits_of
 from kubedra.allocation.features import Features
 from kubedra.allocation.pools import PoolView, device_on_node, is_relevant, usable
@@ -59,22 +59,12 @@ class NodeView:
         return pattern
 
     def _pattern(self, attribute: str, features: Features) -> tuple[int, ...]:
-        first: dict[object, int] = {}
-        places: list[int] = []
-        for pool, _ in self.candidates:
-            for slice_, _ in pool.spans:
-                for values in slice_.value_column(attribute, features.list_attributes):
-                    if not values:
-                        places.append(-1)
-                        continue
-                    if len(values) > 1:
-                        # The members' places in any order that the values themselves don't decide.
-                        members = sorted(first.setdefault(member, len(first)) for member in sorted(values, key=repr))
-                        places += [-2 - len(members), *members]
-                        continue
-                    (member,) = values
-                    places.append(first.setdefault(member, len(first)))
-        return tuple(places)
+        slices = [slice_ for pool, _ in self.candidates for slice_, _ in pool.spans]
+        if len(slices) == 1:
+            # Most nodes have one slice, and share its columns with others.
+            return slices[0].pattern(attribute, features.list_attributes)
+        columns = [slice_.value_column(attribute, features.list_attributes) for slice_ in slices]
+        return pattern_of(values for column in columns for values in column)
 
     @property
     def devices(self) -> tuple[DeviceView, ...]:

@@ -59,7 +59,6 @@ class PoolView:
         "has_shared",
         "key",
         "needs",
-        "plain",
         "problem",
         "spans",
         "state",
@@ -90,7 +89,6 @@ class PoolView:
         self.totals: tuple[int, ...] = ()
         self.needs: dict[CounterUse, Need] = {}
         self.has_bindings = any(slice_.has_bindings for slice_ in relevant)
-        self.plain = all(slice_.plain for slice_ in relevant)
         self.has_shared = any(device.multi for slice_ in relevant for device in slice_.devices)
         self.state_of: tuple[Ledger, int, PoolState] | None = None
         self._caches: dict[object, object] = {}
