@@ -59,6 +59,35 @@ async def test_a_quota_counts_devices_by_class(client: InProcessClient) -> None:
     await client.create(kinds.RESOURCE_CLAIM, claim("b", count=3), "default")
 
 
+async def test_a_pod_of_the_bridge_is_charged_once(client: InProcessClient) -> None:
+    spec = {"extendedResourceName": "example.com/gpu"}
+    await client.create(kinds.DEVICE_CLASS, {"metadata": {"name": "gpu.example.com"}, "spec": spec})
+    hard = {"requests.example.com/gpu": "2", "gpu.example.com.deviceclass.resource.k8s.io/devices": "3"}
+    await client.create(kinds.RESOURCE_QUOTA, {"metadata": {"name": "q"}, "spec": {"hard": hard}}, "default")
+    wanted = {"requests": {"example.com/gpu": "2"}, "limits": {"example.com/gpu": "2"}}
+    made = await client.create(
+        kinds.POD, pod("p", containers=[{"name": "c", "image": "i", "resources": wanted}]), "default"
+    )
+    bridge = claim("p-extended", count=2)
+    bridge["metadata"]["annotations"] = {"resource.kubernetes.io/extended-resource-claim": "true"}
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": made.metadata.uid, "controller": True}
+    bridge["metadata"]["ownerReferences"] = [owner]
+    await client.create(kinds.RESOURCE_CLAIM, bridge, "default")
+    # A claim that only says that it belongs to the pod is charged like any other.
+    bridge["metadata"] |= {"name": "forged", "ownerReferences": [owner | {"uid": "someone-else"}]}
+    error = await refused(client.create(kinds.RESOURCE_CLAIM, bridge, "default"))
+    assert "exceeded quota: q" in error.message
+
+
+async def test_the_generated_name_stands_in_a_refusal(client: InProcessClient) -> None:
+    hard = {"gpu.example.com.deviceclass.resource.k8s.io/devices": "1"}
+    await client.create(kinds.RESOURCE_QUOTA, {"metadata": {"name": "q"}, "spec": {"hard": hard}}, "default")
+    body = claim("", count=2)
+    body["metadata"] = {"generateName": "made-"}
+    error = await refused(client.create(kinds.RESOURCE_CLAIM, body, "default"))
+    assert 'resourceclaims.resource.k8s.io "made-' in error.message
+
+
 async def test_a_quota_on_cpu_wants_requests(client: InProcessClient) -> None:
     quota = {"metadata": {"name": "q"}, "spec": {"hard": {"requests.cpu": "1"}}}
     await client.create(kinds.RESOURCE_QUOTA, quota, "default")

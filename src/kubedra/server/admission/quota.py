@@ -16,11 +16,12 @@ from kubedra.server.admission.base import Plugin
 from kubedra.server.admission.usage import COMPUTE, Usage, pod_amounts, usage
 from kubedra.server.calls import Call
 from kubedra.server.state import ServerState
-from kubedra.server.store import Event, Record, StoreError
+from kubedra.server.store import Event, Key, Record, StoreError
 from kubedra.server.verbs.storing import encoder
 
 Tree = dict[str, Any]
 QUOTAS, CLASSES = "resourcequotas", "deviceclasses.resource.k8s.io"
+BRIDGE_ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
 SETTLE_SECONDS = 0.2
 _ZERO = Quantity.of(0)
 
@@ -44,7 +45,7 @@ class Quota(Plugin):
         if not quotas:
             return
         storage = call.served.storage
-        wanted = usage(storage, tree, extended_names(call.state))
+        wanted = _net_usage(call.state, storage, call.namespace, tree, extended_names(call.state))
         for record in quotas:
             quota = record.shared_tree()
             if not _in_scope(quota, storage, tree):
@@ -131,10 +132,35 @@ def used_in(state: ServerState, namespace: str, quota: Tree) -> Usage:
             tree = listed.shared_tree()
             if not _in_scope(quota, resource, tree):
                 continue
-            for key, amount in usage(resource, tree, extended).items():
+            for key, amount in _net_usage(state, resource, namespace, tree, extended).items():
                 if key in hard:
                     total[key] = total[key] + amount if key in total else amount
     return total
+
+
+def _net_usage(state: ServerState, resource: str, namespace: str, tree: Tree, extended: Mapping[str, str]) -> Usage:
+    """What one object uses; a claim of the extended-resource bridge without what its pod is charged for already.
+
+    KEP-5004, "Resource Quota": the claim must be verified as owned by that pod.
+    """
+    found = usage(resource, tree, extended)
+    metadata = tree["metadata"]
+    if (metadata.get("annotations") or {}).get(BRIDGE_ANNOTATION) != "true" or not resource.startswith(
+        "resourceclaims."
+    ):
+        return found
+    for owner in metadata.get("ownerReferences") or ():
+        if not owner.get("controller") or owner.get("kind") != "Pod":
+            continue
+        record = state.store.latest(Key("pods", namespace, owner.get("name", "")))
+        pod = record.shared_tree() if record is not None else None
+        if pod is None or pod["metadata"].get("uid") != owner.get("uid"):
+            continue
+        charged = usage("pods", pod, extended)
+        for key in found.keys() & charged.keys():
+            if key.startswith("requests."):
+                found[key] = found[key] - min(found[key], charged[key])
+    return found
 
 
 def extended_names(state: ServerState) -> Mapping[str, str]:

@@ -47,11 +47,11 @@ def prepare(call: Call, tree: Tree, *, manage: bool = True) -> Record | asyncio.
         tree = owned(call, None, tree)
     tree = served.to_storage(tree)
     metadata = tree["metadata"]
-    for admission in state.admission:
-        admission.create(call, tree)
     generated = metadata.get("generateName", "")
     if not metadata.get("name") and generated:
         metadata["name"] = _generate(call, generated)
+    for admission in state.admission:
+        admission.create(call, tree)
     call.name = metadata.get("name", "")
     metadata["uid"] = state.new_uid()
     metadata["creationTimestamp"] = now
