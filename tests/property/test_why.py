@@ -64,6 +64,8 @@ def clusters(draw: st.DrawFn) -> list[Tree]:
             if draw(st.booleans()):
                 attributes["fast"] = draw(st.booleans())
             made = device(f"d{index}", attributes, memory=draw(st.sampled_from(("40Gi", "81559Mi"))))
+            if draw(st.integers(0, 4)) == 0:
+                made["allowMultipleAllocations"] = True
             if draw(st.integers(0, 6)) == 0:
                 made["taints"] = [{"key": "sick", "value": "yes", "effect": "NoSchedule"}]
             devices.append(made)
@@ -99,6 +101,14 @@ def wishes(draw: st.DrawFn) -> list[Tree]:
             made = request(f"r{number}", *selectors, count=draw(st.integers(1, 3)), **more)
             if more.get("allocationMode") == "All":
                 del made["exactly"]["count"]
+            if draw(st.integers(0, 4)) == 0:
+                made["exactly"]["capacity"] = {"requests": {"memory": draw(st.sampled_from(("20Gi", "60Gi", "90Gi")))}}
+            if draw(st.integers(0, 4)) == 0:
+                worse = {**made["exactly"], "selectors": []}
+                made = {
+                    "name": made["name"],
+                    "firstAvailable": [{"name": "best", **made["exactly"]}, {"name": "else", **worse}],
+                }
             requests.append(made)
         constraints = []
         if draw(st.integers(0, 2)) == 0:
@@ -109,7 +119,9 @@ def wishes(draw: st.DrawFn) -> list[Tree]:
     return [*claims, pod("p", *names, **selector)]
 
 
-def scheduler_says(found: Snapshot, order: random.Random, changed: Remedy | None = None) -> Verdict:
+def scheduler_says(
+    found: Snapshot, order: random.Random, changed: Remedy | None = None, freed: frozenset[str] = frozenset()
+) -> Verdict:
     """The verdict of a scheduler that learns the cluster from events in any order."""
     features = Features.of(found.gates)
     inventory, ledger, view = Inventory(cel_engine(features), features), Ledger(), ClusterView()
@@ -118,7 +130,7 @@ def scheduler_says(found: Snapshot, order: random.Random, changed: Remedy | None
     dra = DynamicResources(inventory, Allocator(inventory, ledger), store, extended, filter_timeout=0)
     intake = Intake(view, dra, SchedulingQueue(lambda _: None), "default-scheduler")
     replaced = {c.metadata.uid: c for c in changed.claims} if changed is not None else {}
-    gone = set(changed.freed) if changed is not None else set()
+    gone = freed | set(changed.freed if changed is not None else ())
     events: list[Any] = [lambda o=o: intake.node(None, o, 0) for o in found.nodes]
     events += [lambda o=o: intake.device_class(None, o, 0) for o in found.classes]
     events += [lambda o=o: intake.resource_slice(None, o, 0) for o in found.slices]
@@ -137,6 +149,16 @@ def scheduler_says(found: Snapshot, order: random.Random, changed: Remedy | None
         except StopIteration as stop:
             verdict: Verdict = stop.value
             return verdict
+
+
+def copied(tree: Tree) -> Tree:
+    """A node or slice again, under another name."""
+    again: Tree = msgspec.json.decode(msgspec.json.encode(tree))
+    again["metadata"]["name"] += "-again"
+    if tree["kind"] == "ResourceSlice":
+        again["spec"]["nodeName"] += "-again"
+        again["spec"]["pool"]["name"] += "-again"
+    return again
 
 
 @settings(max_examples=EXAMPLES, database=None, deadline=None, suppress_health_check=list(HealthCheck))
@@ -158,3 +180,11 @@ def test_why_says_what_the_scheduler_decides_and_its_remedies_work(objects: list
         if remedy.claims or remedy.freed:
             after = scheduler_says(found, random.Random(seed), remedy)
             assert isinstance(after, Placed), remedy
+    for reason in answer.no_help:
+        event(f"no help {reason.code}")
+        everything = frozenset(c.metadata.uid for c in found.claims if c.status.allocation is not None)
+        if reason.code == "freeing":
+            assert not isinstance(scheduler_says(found, random.Random(seed), freed=everything), Placed)
+        if reason.code == "adding-nodes":
+            more = snapshot(*objects, *(copied(tree) for tree in objects if tree["kind"] in ("Node", "ResourceSlice")))
+            assert not isinstance(scheduler_says(more, random.Random(seed)), Placed)

@@ -14,7 +14,7 @@ from kubedra.insight.claim_remedies import toleration_text
 from kubedra.insight.devices import NO_DEVICES, Summaries
 from kubedra.insight.freeing import fewest_to_free
 from kubedra.insight.holders import holder_text, is_used
-from kubedra.insight.node_groups import taint_text
+from kubedra.insight.node_groups import CONDITIONS, taint_text
 from kubedra.insight.trying import Trying
 from kubedra.scheduler.filters.taint_toleration import tolerated
 from kubedra.scheduler.pods import pod_info
@@ -85,7 +85,7 @@ def node_remedies(trying: Trying) -> Iterator[Remedy]:
     for name, rejected in trying.question.rejected.items():
         by_plugin.setdefault(rejected.plugin, []).append(name)
         for taint in view.nodes[name].hard_taints if rejected.plugin == "TaintToleration" else ():
-            if not tolerated(taint, pod.spec.tolerations):
+            if taint.key not in CONDITIONS and not tolerated(taint, pod.spec.tolerations):
                 taints[taint_text(taint)] = taint, taints.get(taint_text(taint), (taint, 0))[1] + 1
     for text, (taint, count) in taints.items():
         toleration = core_v1.Toleration(

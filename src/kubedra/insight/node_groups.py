@@ -6,6 +6,7 @@ pod; only the numbers may differ, and then the line gives their range.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from kubedra.allocation.waterfall import NODE_STEPS, Waterfall
@@ -16,6 +17,19 @@ from kubedra.scheduler.filters.taint_toleration import tolerated
 from kubedra.scheduler.nodes import NodeInfo
 from kubedra.scheduler.pods import PodInfo
 from kubedra.scheduler.verdicts import Rejection
+
+_NUMBERS = re.compile(r"\d+(\.\d+)?")
+# Taints that Kubernetes itself sets while something is wrong with a node.
+CONDITIONS = {
+    "node.kubernetes.io/not-ready": "the node is not ready",
+    "node.kubernetes.io/unreachable": "the node does not answer",
+    "node.kubernetes.io/unschedulable": "cordoned (kubectl uncordon lets pods in again)",
+    "node.kubernetes.io/memory-pressure": "the node is short of memory",
+    "node.kubernetes.io/disk-pressure": "the node is short of disk space",
+    "node.kubernetes.io/pid-pressure": "the node is short of process ids",
+    "node.kubernetes.io/network-unavailable": "the node's network is not set up",
+    "node.cloudprovider.kubernetes.io/uninitialized": "the cloud provider has not set the node up yet",
+}
 
 # What a node's stop is called; the waterfall's words are about the whole cluster.
 _CODES = {
@@ -35,6 +49,7 @@ def node_groups(decision: Decision, question: Question, falls: Sequence[Waterfal
     groups: dict[tuple[str, str, str], list[str]] = {}
     ranges: dict[tuple[str, str, str], list[tuple[int, ...]]] = {}
     rank: dict[tuple[str, str, str], int] = {}
+    texts: dict[tuple[str, str, str], dict[str, None]] = {}
     alternatives: dict[tuple[str, str], list[Waterfall]] = {}
     for fall in falls:
         alternatives.setdefault((fall.claim, fall.request.partition("/")[0]), []).append(fall)
@@ -42,8 +57,11 @@ def node_groups(decision: Decision, question: Question, falls: Sequence[Waterfal
         has = summaries.of_view(decision.inventory.node_view(name))
         rejected = question.rejected.get(name)
         if rejected is not None:
-            key = (has, "node-rejects", rejection_text(rejected, info, question.pod))
+            text = rejection_text(rejected, info, question.pod)
+            # Nodes that differ only in numbers are alike; the first one's numbers are told.
+            key = (has, "node-rejects", _NUMBERS.sub("#", text))
             groups.setdefault(key, []).append(name)
+            texts.setdefault(key, {})[text] = None
             rank.setdefault(key, 0 if rejected.plugin == ELSEWHERE else -1)
             continue
         stop = _stop(alternatives, name)
@@ -61,6 +79,9 @@ def node_groups(decision: Decision, question: Question, falls: Sequence[Waterfal
     found = []
     for key in sorted(groups, key=lambda k: (-rank[k], -len(groups[k]), k)):
         has, code, text = key
+        if key in texts:
+            first = next(iter(texts[key]))
+            text = first if len(texts[key]) == 1 else f"for example {first}"
         found.append(NodeGroup(tuple(groups[key]), has, code, _with_numbers(text, ranges.get(key, []))))
     return found
 
@@ -161,6 +182,9 @@ def rejection_text(rejected: Rejection, info: NodeInfo, pod: PodInfo) -> str:
             return "cordoned (kubectl uncordon lets pods in again)"
         case "TaintToleration":
             taints = [t for t in info.hard_taints if not tolerated(t, pod.spec.tolerations)]
+            wrong = [CONDITIONS[t.key] for t in taints if t.key in CONDITIONS]
+            if wrong:
+                return ", ".join(dict.fromkeys(wrong))
             return f"the pod does not tolerate the node's taint {', '.join(map(taint_text, taints))}"
         case "NodeAffinity":
             wanted = _unmet_labels(pod, info.labels)

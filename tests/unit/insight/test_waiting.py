@@ -222,3 +222,26 @@ def test_a_lease_is_no_matter_of_an_answer() -> None:
     lease = coordination_v1.Lease(metadata=meta_v1.ObjectMeta(name="default-scheduler", namespace="kube-system"))
     answer, _ = ask(snapshot(slice_of("n1", ["a"]), claim("x", request()), pod("p", "x"), leases=(lease,)))
     assert answer.fits
+
+
+def test_a_node_that_is_not_ready_is_told_so_and_not_as_a_taint_to_tolerate() -> None:
+    sick = node("n1", taints=[{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}])
+    answer, text = ask(snapshot(sick, slice_of("n1", ["a"]), claim("x", request()), pod("p", "x")))
+    assert "the node is not ready" in text
+    assert "tolerate-node" not in [remedy.code for remedy in answer.remedies]
+
+
+def test_nodes_that_differ_in_numbers_only_share_a_line() -> None:
+    busy = [
+        pod(f"q{i}", node_name=f"n{i}", phase="Running", containers=[_wants(str(i + 1))], resourceClaims=[])
+        for i in range(5)
+    ]
+    objects = [node(f"n{i}") for i in range(5)] + [slice_of(f"n{i}", ["a"]) for i in range(5)]
+    wish = pod("p", "x", containers=[_wants("8")])
+    answer, text = ask(snapshot(*objects, *busy, claim("x", request()), wish))
+    assert len(answer.nodes) == 1
+    assert "for example too little cpu: 8 wanted, 7 of 8 free" in text
+
+
+def _wants(cpu: str) -> Tree:
+    return {"name": "main", "image": "x", "resources": {"requests": {"cpu": cpu}}}
