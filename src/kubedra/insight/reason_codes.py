@@ -36,6 +36,10 @@ REASONS: dict[str, tuple[str, str]] = {
         "fewer devices match than the request needs, whoever holds them",
         "Add such devices, or ask for fewer.",
     ),
+    "not-visible": (
+        "the user may not list nodes, slices or classes, so the answer ends with what the scheduler says",
+        "Ask somebody with the rights to run the command, or for a dump.",
+    ),
     "pod-gated": (
         "the pod is held back by spec.schedulingGates",
         "Whoever set the gate has to remove it; often that is a queue or quota controller.",

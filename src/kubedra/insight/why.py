@@ -22,6 +22,7 @@ from kubedra.insight.constraints import constraint_reports
 from kubedra.insight.decision import ELSEWHERE, Deadline, Decision, Question
 from kubedra.insight.holders import holder_text
 from kubedra.insight.node_groups import node_groups, rejections_text
+from kubedra.insight.relations import claims_of_pod
 from kubedra.insight.remedies import find_remedies, no_help
 from kubedra.insight.snapshots import Snapshot
 from kubedra.insight.trying import Trying
@@ -133,6 +134,11 @@ def _why(
     first = first_things(decision, pod)
     if first:
         return _with_reasons(_simple(snapshot, subject, "waits", ""), first)
+    hidden = _hidden(snapshot, pod)
+    if hidden is not None:
+        answer = _with_reasons(_simple(snapshot, subject, "waits", ""), [hidden])
+        answer.headline = "waits, and why can't be seen with your rights"
+        return answer
     verdict = decision.place(pod)
     if isinstance(verdict, Placed):
         answer = _simple(snapshot, subject, "would-fit", f"fits on the node {verdict.node}")
@@ -147,16 +153,27 @@ def _why(
     if refused is not None:
         return _with_reasons(answer, [refused])
     if not decision.view.nodes:
-        nothing = Reason("no-nodes", "the cluster", "it has no nodes", "add one")
-        if not snapshot.sees("nodes"):
-            nothing = Reason(
-                "no-nodes", "the cluster", "its nodes could not be seen", "ask somebody who may list nodes"
-            )
-        return _with_reasons(answer, [nothing])
+        return _with_reasons(answer, [Reason("no-nodes", "the cluster", "it has no nodes", "add one")])
     _explain(decision, question, verdict, answer)
     answer.notes += _after_upgrade(snapshot, pod)
     _remedies(decision, question, answer, Deadline(monotonic, remedy_seconds))
     return answer
+
+
+def _hidden(snapshot: Snapshot, pod: PodInfo) -> Reason | None:
+    """Without nodes, slices or classes nothing can be decided; then the scheduler's own words are all there is."""
+    needed = ("nodes", "resourceslices", "deviceclasses") if pod.spec.resource_claims else ("nodes",)
+    hidden = [plural for plural in needed if not snapshot.sees(plural)]
+    claims = [name for _, name, claim in claims_of_pod(pod.pod, snapshot.claims) if name and claim is None]
+    if claims and not snapshot.sees("resourceclaims", pod.namespace):
+        hidden.append("resourceclaims")
+    if not snapshot.live or not hidden:
+        return None
+    said = next((c.message for c in pod.pod.status.conditions if c.type == "PodScheduled" and c.status == "False"), "")
+    detail = f"you may not list {' and '.join(hidden)}, so nothing can be said about devices and nodes"
+    detail += f"; the scheduler says: {said}" if said else "; no scheduler has said anything about the pod yet"
+    remedy = "ask somebody who may list them to run this command, or for a dump (see kubedra why --help)"
+    return Reason("not-visible", f"pod {pod.key}", detail, remedy)
 
 
 def _after_upgrade(snapshot: Snapshot, pod: PodInfo) -> list[str]:

@@ -245,3 +245,13 @@ def test_nodes_that_differ_in_numbers_only_share_a_line() -> None:
 
 def _wants(cpu: str) -> Tree:
     return {"name": "main", "image": "x", "resources": {"requests": {"cpu": cpu}}}
+
+
+def test_who_may_not_see_devices_hears_what_the_scheduler_says() -> None:
+    hidden = (Unseen("resourceslices", "forbidden"), Unseen("deviceclasses", "forbidden"))
+    said = {"conditions": [{"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}]}
+    found = snapshot(node("n1"), claim("x", request()), pod("p", "x", status=said), live=True, unseen=hidden)
+    answer, text = ask(found)
+    assert (answer.reasons[0].code, answer.exit_code) == ("not-visible", 3)
+    assert "you may not list resourceslices and deviceclasses" in text
+    assert "the scheduler says: 0/3 nodes are available" in text
