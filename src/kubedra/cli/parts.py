@@ -93,9 +93,12 @@ def server(
 
 
 @click.command()
+@click.option(
+    "--metrics-port", type=click.IntRange(1, 65535), default=None, help="Serve /metrics on this loopback port."
+)
 @GATES
 @cluster_options
-def scheduler(feature_gates: str, target: Target) -> None:
+def scheduler(metrics_port: int | None, feature_gates: str, target: Target) -> None:
     """Run the scheduler alone."""
     from kubedra.scheduler.scheduler import Scheduler
     from kubedra.scheduler.settings import SchedulerSettings
@@ -105,7 +108,12 @@ def scheduler(feature_gates: str, target: Target) -> None:
     async def part() -> None:
         client = _client(target, "scheduler")
         try:
-            await Scheduler(client, SchedulerSettings(feature_gates=gates)).run()
+            instance = Scheduler(client, SchedulerSettings(feature_gates=gates))
+            if metrics_port is not None:
+                from prometheus_client import start_http_server
+
+                start_http_server(metrics_port, addr="127.0.0.1", registry=instance.metrics.registry)
+            await instance.run()
         finally:
             await client.close()
 

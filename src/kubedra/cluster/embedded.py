@@ -72,6 +72,7 @@ class Cluster:
         self._tasks: list[asyncio.Task[None]] = []
         self._clients: list[InProcessClient] = []
         self._driver: asyncio.subprocess.Process | None = None
+        self._scheduler: Scheduler | None = None
         self._old = read_state(settings.data_dir)
 
     def _read_fleet(self) -> Any:
@@ -102,7 +103,15 @@ class Cluster:
         self._keep("controllers", lambda: ControllerManager(manager, controllers, self.clock).run())
         scheduler_settings = SchedulerSettings(feature_gates=self.settings.feature_gates)
         scheduler = self.client("system:kube-scheduler", "system:authenticated")
-        self._keep("scheduler", lambda: Scheduler(scheduler, scheduler_settings, self.clock).run())
+
+        def schedule() -> Coroutine[Any, Any, None]:
+            self._scheduler = Scheduler(scheduler, scheduler_settings, self.clock)
+            return self._scheduler.run()
+
+        self._keep("scheduler", schedule)
+        if self.server.state is not None:
+            # One process, one /metrics: the scheduler's figures stand beside the server's.
+            self.server.state.extras["registries"] = self._registries
         if self._fleet is not None:
             from kubedra.cluster.nodes import start_nodes
 
@@ -135,6 +144,9 @@ class Cluster:
             fleet=str(self.settings.fleet or ""),
         )
         write_state(self.settings.data_dir, state)
+
+    def _registries(self) -> tuple[Any, ...]:
+        return (self._scheduler.metrics.registry,) if self._scheduler is not None else ()
 
     def _keep(self, name: str, run: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run a part; one that fails is told of and started again."""

@@ -88,7 +88,8 @@ def _metrics(handler: Handler) -> PathHandler:
             requests.labels(verb, resource, str(code)).inc(count)
         process = client.CollectorRegistry()
         client.ProcessCollector(registry=process)
-        body = client.generate_latest(registry) + client.generate_latest(process)
+        registries = [registry, process, *handler.state.extras.get("registries", lambda: ())()]
+        body = b"".join(client.generate_latest(r) for r in registries)
         return Response(200, body, "text/plain; version=0.0.4; charset=utf-8")
 
     return metrics
