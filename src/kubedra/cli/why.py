@@ -14,7 +14,7 @@ _PODS = ("pod", "pods", "po")
 _CLAIMS = ("claim", "claims", "resourceclaim", "resourceclaims", "resourceclaim.resource.k8s.io")
 
 
-@click.command(epilog=f"A dump is made with: {DUMP_COMMAND}")
+@click.command(epilog=f"\b\nA dump is made with:\n{DUMP_COMMAND}")
 @click.argument("what", metavar="pod/NAME|claim/NAME", nargs=-1, required=True)
 @click.option(
     "--remedy-seconds", type=click.FloatRange(0), default=1.0, show_default=True, help="Time to look for remedies."

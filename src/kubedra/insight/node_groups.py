@@ -210,7 +210,11 @@ def _unmet_labels(pod: PodInfo, labels: Mapping[str, str]) -> str:
 def _lacking(reason: str, info: NodeInfo, pod: PodInfo) -> str:
     name = reason.removeprefix("Insufficient ")
     if name == reason:
-        return f"full: {len(info.pods)} of {info.allowed_pods} pods" if reason == "Too many pods" else reason
+        if reason != "Too many pods":
+            return reason
+        if not info.allowed_pods:
+            return "the node says that it takes no pods (status.allocatable.pods)"
+        return f"full: {len(info.pods)} of {info.allowed_pods} pods"
     total, used = info.allocatable.get(name, 0), info.requested.get(name, 0)
     wanted = pod.requests.get(name, 0)
     if name == "cpu":

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from kubedra.allocation.reasons import Explanation, Reason, explain
+from kubedra.allocation.waterfall import waterfalls
 from kubedra.api import core_v1, meta_v1, resource_v1
 from kubedra.base.features import VERSIONS, FeatureGates
 from kubedra.insight.answers import Answer, State, shortened
@@ -203,10 +204,9 @@ def _explain(decision: Decision, question: Question, verdict: NoPlace | AttemptE
         answer.constraints = constraint_reports(decision, question)
         reasons += reworded(decision, question, explanation, answer)
     elif question.claims:
-        # No node may run the pod: the claims are asked about all the same, over every node.
+        # No node can run the pod: the devices are followed up to there.
         pod = decision.allocator.prepare(question.claims)
-        explanation = explain(decision.inventory, decision.ledger, pod, tuple(decision.view.nodes))
-        answer.requests = list(explanation.waterfalls)
+        answer.requests = waterfalls(decision.inventory, decision.ledger, pod, ())
     if isinstance(verdict, AttemptError):
         # An error is not the same as "does not fit": what else was counted says little.
         errors = [r for r in reasons if r.code in ("selector-fails", "claim-invalid")]

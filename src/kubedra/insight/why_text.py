@@ -87,12 +87,12 @@ def _waterfall(answer: Answer, fall: Waterfall) -> list[str]:
     rooms = stopped is not None and stopped.code == "room" and any(step is stopped for step in fall.steps)
     width = max(len(str(step.count)) for step in fall.steps)
     for step in fall.steps:
+        if stopped is not None and step is not stopped and not step.count:
+            break
         mark = "  <- too few from here on" if step is stopped else ""
         if step.code == "constraint":
             lines += _constraint_line(answer, fall, step, width, mark)
             continue
-        if stopped is not None and step is not stopped and not step.count:
-            break
         text = _STEPS[step.code].format(class_name=fall.class_name, text=step.text)
         where = f" (at most {step.best} on one node)" if _tell_best(fall, step) else ""
         lines += _wrap(f"{text}{where}{mark}", f"  {step.count:>{width}}  ", " " * (width + 4))
