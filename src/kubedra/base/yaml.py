@@ -42,6 +42,15 @@ class Document:
         return self.line
 
 
+def decode(data: bytes, filename: str) -> str:
+    """The text of a file. Raises YamlError that names the line where it stops to be UTF-8."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise YamlError(f"{filename}:{line}: this is not text in UTF-8") from error
+
+
 def load_all(text: str, filename: str = "<input>") -> list[Document]:
     """All documents of a text that are not empty. Raises YamlError."""
     out = []

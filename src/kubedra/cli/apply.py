@@ -98,13 +98,13 @@ def read_documents(filenames: tuple[str, ...]) -> list[yaml.Document]:
     out: list[yaml.Document] = []
     for filename in filenames:
         if filename == "-":
-            sources = [("<stdin>", sys.stdin.read())]
+            sources = [("<stdin>", yaml.decode(sys.stdin.buffer.read(), "<stdin>"))]
         else:
             path = Path(filename)
             files = (
                 sorted(p for p in path.iterdir() if p.suffix in (".yaml", ".yml", ".json")) if path.is_dir() else [path]
             )
-            sources = [(str(p), p.read_text(encoding="utf-8")) for p in files]
+            sources = [(str(p), yaml.decode(p.read_bytes(), str(p))) for p in files]
         for name, text in sources:
             for document in yaml.load_all(text, name):
                 out += _items(document)

@@ -100,7 +100,7 @@ def explain_failure(error: BaseException) -> str | None:
     if isinstance(error, OSError):
         what = error.strerror or str(error)
         if error.errno == errno.ENOSPC:
-            what = "the disk is full"
+            what = "the disk is full; free some space and try again"
         return f"{error.filename}: {what}" if error.filename else what
     return None
 

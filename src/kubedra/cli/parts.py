@@ -18,7 +18,9 @@ from kubedra.cli.connect import Target, cluster_options, default_data_folder, ru
 from kubedra.cli.output import Refusal
 
 GATES = click.option("--feature-gates", default="", metavar="A=true,B=false", help="Feature gates to change.")
-DATA = click.option("--data", type=click.Path(path_type=Path), default=None, metavar="DIR", help="Data folder.")
+DATA = click.option(
+    "--data", type=click.Path(path_type=Path, readable=False), default=None, metavar="DIR", help="Data folder."
+)
 RUN_DIR = click.option(
     "--run-dir", type=click.Path(path_type=Path), default=None, metavar="DIR", help="Short folder for sockets."
 )

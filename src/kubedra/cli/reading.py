@@ -63,7 +63,7 @@ def reading_options(command: F) -> F:
 
 def dump_objects(path: Path) -> list[dict[str, Any]]:
     """The objects of a dump as plain trees, in order. Raises Refusal or YamlError."""
-    text = path.read_text(encoding="utf-8")
+    text = yaml.decode(path.read_bytes(), str(path))
     values: list[Any]
     if text.lstrip().startswith("{"):
         values = [_json(text, path)]

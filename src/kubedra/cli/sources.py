@@ -140,7 +140,7 @@ class Gathering:
         from kubedra.base import yaml
 
         for path in paths:
-            text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+            text = yaml.decode(sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes(), path)
             fresh = Gathering()
             for document in yaml.load_all(text, path):
                 if isinstance(document.value, dict):
@@ -300,7 +300,7 @@ def read_dump(path: str, namespace: str, gates: FeatureGates, files: Sequence[st
     else:
         from kubedra.base import yaml
 
-        for document in yaml.load_all(data.decode("utf-8"), name):
+        for document in yaml.load_all(yaml.decode(data, name), name):
             if document.value is None:
                 continue
             if not isinstance(document.value, dict):

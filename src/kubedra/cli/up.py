@@ -16,9 +16,15 @@ from kubedra.cli.connect import default_data_folder, run_async
 from kubedra.cli.output import JSON_OUTPUT, Refusal, end_progress, print_json, progress
 
 DATA = click.option(
-    "--data", type=click.Path(path_type=Path), default=None, metavar="DIR", help="Data folder of the cluster."
+    "--data",
+    type=click.Path(path_type=Path, readable=False),
+    default=None,
+    metavar="DIR",
+    help="Data folder of the cluster.",
 )
 READY_SECONDS = 120.0
+# With less than this a cluster can't even write down why it ended.
+LOG_ROOM = 64 << 10
 
 
 @click.command()
@@ -98,7 +104,14 @@ async def _serve(folder: Path, fleet: Path | None, port: int | None, runtime: st
 def _detach(folder: Path, fleet: Path | None, port: int | None, runtime: str, feature_gates: str) -> None:
     from kubedra.cluster.state import read_state
     from kubedra.node.runtime.identity import is_running
+    from kubedra.server.store.errors import StoreError
+    from kubedra.server.store.folder import DataFolder
 
+    try:
+        # Before anything is written: the folder may be a stranger's.
+        DataFolder(folder).check()
+    except StoreError as error:
+        raise Refusal(str(error)) from error
     logs = folder / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     log_path = logs / "kubedra.log"
@@ -116,6 +129,8 @@ def _detach(folder: Path, fleet: Path | None, port: int | None, runtime: str, fe
         said = log_path.read_bytes()[start:].decode(errors="replace")
         if child.poll() is not None:
             text = "\n".join(line.removeprefix("kubedra: ") for line in said.strip().splitlines()[-5:])
+            if not text and shutil.disk_usage(folder).free < LOG_ROOM:
+                text = f"the disk of the data folder {folder} is full; free some space and try again"
             raise Refusal(text or f"the cluster ended at once; see {log_path}")
         if "\nkubeconfig: " in said or said.startswith("kubeconfig: "):
             state = read_state(folder)

@@ -100,11 +100,13 @@ def in_cluster() -> Connection | None:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise KubeconfigError(f"{path}: there is no such kubeconfig file") from None
     except OSError as error:
         raise KubeconfigError(f"{path}: can't be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise KubeconfigError(f"{path}: this is not text in UTF-8") from error
     try:
         tree = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError as error:

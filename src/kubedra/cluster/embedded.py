@@ -73,7 +73,6 @@ class Cluster:
         self._clients: list[InProcessClient] = []
         self._driver: asyncio.subprocess.Process | None = None
         self._scheduler: Scheduler | None = None
-        self._old = read_state(settings.data_dir)
 
     def _read_fleet(self) -> Any:
         if self.settings.fleet is None:
@@ -94,6 +93,13 @@ class Cluster:
     async def start(self) -> None:
         """Start everything. Raises ``StoreError`` or ``OSError`` when folder or port can't be used."""
         await self.server.start()
+        try:
+            await self._start_parts()
+        except BaseException:
+            await self.stop(containers=False)
+            raise
+
+    async def _start_parts(self) -> None:
         await self._end_old_driver()
         authority = self.settings.data_dir / "pki" / "ca.crt"
         controllers = ControllerSettings(
@@ -168,7 +174,8 @@ class Cluster:
 
     async def _end_old_driver(self) -> None:
         """End a driver whose cluster process was killed; it would fight with ours for the sockets."""
-        old = self._old.driver if self._old is not None else None
+        state = read_state(self.settings.data_dir)
+        old = state.driver if state is not None else None
         if old is not None:
             await end_process(old, self.clock)
 

@@ -23,10 +23,10 @@ class Running(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 def read_state(data_dir: Path) -> Running | None:
-    """What the data folder says of its cluster, running or not; None when it says nothing."""
+    """What the data folder says of its cluster, running or not; None when it says nothing. Raises PermissionError."""
     try:
         return msgspec.json.decode((data_dir / STATE_FILE).read_bytes(), type=Running)
-    except (OSError, msgspec.DecodeError):
+    except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
         return None
 
 

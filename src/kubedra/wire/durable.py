@@ -46,6 +46,10 @@ def _write_synced(path: Path, data: bytes, mode: int) -> None:
             view = view[os.write(descriptor, view) :]
         os.fchmod(descriptor, mode)
         os.fsync(descriptor)
+    except OSError as error:
+        # A full disk is told of without a name.
+        error.filename = error.filename or str(path.with_name(path.name[1:].removesuffix(_SUFFIX)))
+        raise
     finally:
         os.close(descriptor)
 

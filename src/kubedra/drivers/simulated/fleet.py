@@ -120,9 +120,13 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True):
 def load(path: Path) -> Fleet:
     """Read a fleet file; raises ``FleetError``."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FleetError(f"the fleet file {path} can't be read: {error}") from error
+        data = path.read_bytes()
+    except OSError as error:
+        raise FleetError(f"the fleet file {path} can't be read: {error.strerror}") from error
+    try:
+        text = yaml.decode(data, str(path))
+    except yaml.YamlError as error:
+        raise FleetError(str(error)) from error
     return parse(text, str(path))
 
 

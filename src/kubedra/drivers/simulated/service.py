@@ -27,6 +27,7 @@ from kubedra.sdk.nodes import NodeOwners
 from kubedra.sdk.plugin import NodePaths, NodePlugin, PluginPaths, PluginSettings
 from kubedra.sdk.publishing import PublisherSettings, SlicePublisher
 from kubedra.sdk.resources import Pool, clean
+from kubedra.wire.paths import check_socket_path
 
 _log = logging.getLogger(__name__)
 
@@ -56,8 +57,21 @@ class SimulatedDriver:
         self._runners: list[DevicePluginRunner] = []
         self.started = asyncio.Event()
 
+    def _check_paths(self) -> None:
+        """Refuse sockets that can't be made before anything is; raises ``SocketPathTooLong``."""
+        for node, pool in self._settings.fleet.nodes():
+            if pool.hollow or (self._settings.nodes and node not in self._settings.nodes):
+                continue
+            paths = NodePaths(self._settings.data_dir, self._settings.run_dir, node)
+            for entry in pool.devices:
+                if entry.served_by == "dra":
+                    PluginPaths.of_node(paths, entry.driver)
+                else:
+                    check_socket_path(paths.device_plugins_dir / _endpoint(entry.resource))
+
     async def run(self) -> None:
-        """Serve until cancelled; sockets are removed then, slices stay."""
+        """Serve until cancelled; sockets are removed then, slices stay. Raises ``SocketPathTooLong`` at once."""
+        self._check_paths()
         tasks: list[asyncio.Task[None]] = []
         try:
             self._publishers = {driver: self._publisher(driver) for driver in self._settings.fleet.drivers()}
@@ -143,17 +157,21 @@ class SimulatedDriver:
     def _add_device_plugin(self, node: str, resource: str, cards: list[PlacedCard]) -> None:
         paths = NodePaths(self._settings.data_dir, self._settings.run_dir, node)
         paths.create()
-        endpoint = resource.replace("/", "_")[:40] + ".sock"
         self._runners.append(
             DevicePluginRunner(
                 SimulatedDevicePlugin(resource, node, cards),
                 resource,
                 paths.device_plugins_dir,
-                endpoint,
+                _endpoint(resource),
                 self._clock,
                 options=OPTIONS,
             )
         )
+
+
+def _endpoint(resource: str) -> str:
+    """The socket's name of a device plugin."""
+    return resource.replace("/", "_")[:40] + ".sock"
 
 
 def _hollow_pool(node: str, pool: NodePool, driver: str) -> Pool:

@@ -30,8 +30,8 @@ class DataFolder:
         """The SQLite file."""
         return self.path / DATABASE
 
-    def claim(self) -> None:
-        """Makes the folder if needed, checks that it is ours and locks it."""
+    def check(self) -> set[str]:
+        """Makes the folder if needed, and refuses it when it is not ours; returns the names in it."""
         try:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
             present = {entry.name for entry in self.path.iterdir()}
@@ -41,12 +41,21 @@ class DataFolder:
             raise ForeignFolder(f"the data folder {self.path} is not a folder; choose another one") from error
         except PermissionError as error:
             raise StoreUnavailable(f"no permission to use the data folder {self.path}; choose another one") from error
+        except OSError as error:
+            raise StoreUnavailable(
+                f"the data folder {self.path} can't be made ({error.strerror}); choose another one"
+            ) from error
         strange = sorted(name for name in present if name not in OWN_NAMES and not name.startswith(DATABASE))
         if MARKER not in present and strange:
             raise ForeignFolder(
                 f"the data folder {self.path} holds things that kubedra did not make ({strange[0]}); "
                 "choose an empty folder"
             )
+        return present
+
+    def claim(self) -> None:
+        """Makes the folder if needed, checks that it is ours and locks it."""
+        present = self.check()
         try:
             self._lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except PermissionError as error:
