@@ -43,12 +43,12 @@ def first_things(decision: Decision, pod: PodInfo) -> list[Reason]:
     if problem is not None:
         field, _, rest = problem.partition(": ")
         reasons.append(Reason("unsupported-field", f"pod {pod.key}, {field}", rest))
-    reasons += _no_scheduler(snapshot, pod)
     for entry in pod.spec.resource_claims:
         reason = _claim(snapshot, pod, entry)
         if reason is not None:
             reasons.append(reason)
-    return reasons
+    # A scheduler says nothing about a pod whose claims are not there, so only then its silence means something.
+    return reasons or _no_scheduler(snapshot, pod)
 
 
 def refusal_reason(decision: Decision, state: DraState | Refusal | AttemptError | None, pod: PodInfo) -> Reason | None:
@@ -61,7 +61,7 @@ def refusal_reason(decision: Decision, state: DraState | Refusal | AttemptError 
 
 
 def _no_scheduler(snapshot: Snapshot, pod: PodInfo) -> list[Reason]:
-    if not snapshot.live or pod.spec.scheduling_gates:
+    if not snapshot.live:
         return []
     name = pod.spec.scheduler_name or DEFAULT_SCHEDULER
     if any(condition.type == "PodScheduled" for condition in pod.pod.status.conditions):

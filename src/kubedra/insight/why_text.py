@@ -56,10 +56,11 @@ def render(answer: Answer) -> list[str]:
             lines += _wrap(f"{remedy.text}{place}", f"  {number}. ", "     ")
             if remedy.change:
                 lines.append(f"     {remedy.change}")
-    elif answer.requests and not answer.fits and first is not None and first.code not in _POOLS:
+    elif answer.requests and not answer.remedies_cut and first is not None and first.code not in _POOLS:
         lines += ["", "Nothing that was tried would help on its own."]
     if answer.remedies_cut:
-        lines.append("  (the search for remedies ended at its time limit: these are the fewest found, not all)")
+        found = "these are the fewest found, not all" if answer.remedies else "none was found so far"
+        lines += [*([] if answer.remedies else [""]), f"The search for remedies ended at its limit: {found}."]
     if answer.no_help:
         lines += ["", "What can't help:"]
         for reason in answer.no_help:

@@ -174,3 +174,21 @@ def test_a_cluster_that_serves_an_older_version_only_is_read() -> None:
     assert [c.metadata.name for c in found.claims] == ["x"]
     assert [s.metadata.name for s in found.slices] == ["n1-d.example"]
     assert [c.metadata.name for c in found.classes] == ["c"]
+
+
+def test_json_holds_all_members_that_the_reference_names(tmp_path: Path) -> None:
+    answer = json.loads(run("pod/p", "--dump", dump(tmp_path, objects(count=2)), "-o", "json").output)
+    page = (ROOT / "docs" / "reference" / "reason-codes.md").read_text(encoding="utf-8")
+    for member in ("state", "fits", "reasons", "requests", "constraints", "nodes", "remedies", "cannotHelp", "notSeen"):
+        assert member in answer
+        assert f"`{member}`" in page
+    assert answer["remedies"][0]["verified"] is True
+    assert answer["requests"][0]["stoppedBy"]
+    assert answer["reasons"][0]["code"] == "too-few-devices"
+
+
+def test_the_search_for_remedies_can_be_skipped(tmp_path: Path) -> None:
+    result = run("pod/p", "--dump", dump(tmp_path, objects(count=2)), "--remedy-seconds", "0", "-o", "json")
+    answer = json.loads(result.output)
+    assert answer["remedies"] == []
+    assert answer["remediesComplete"] is False

@@ -255,3 +255,9 @@ def test_who_may_not_see_devices_hears_what_the_scheduler_says() -> None:
     assert (answer.reasons[0].code, answer.exit_code) == ("not-visible", 3)
     assert "you may not list resourceslices and deviceclasses" in text
     assert "the scheduler says: 0/3 nodes are available" in text
+
+
+def test_a_missing_template_comes_before_the_silence_of_the_scheduler() -> None:
+    # Upstream's scheduler writes no condition while a claim is missing.
+    answer, _ = ask(snapshot(slice_of("n1", ["a"]), templated("p", "big-gpu"), live=True))
+    assert [reason.code for reason in answer.reasons] == ["template-missing"]
