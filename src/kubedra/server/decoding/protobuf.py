@@ -1,7 +1,7 @@
 """Protobuf bodies: Go clients (kubectl's typed commands, controllers, drivers) send built-in kinds in this form.
 
 Only requests are decoded; answers are JSON, which every client accepts beside. The numbers are facts from the struct
-tags of k8s.io/api, written by tools/generate_protobuf_numbers.py. Go's encoder writes every field that is not a
+tags of k8s.io/api, written by tools/import_protobuf_numbers.py. Go's encoder writes every field that is not a
 pointer, zero or not; zeros of these are left out here, as Go's JSON encoder does.
 
 Upstream counterpart: apimachinery/pkg/runtime/serializer/protobuf.

@@ -1,6 +1,6 @@
 """Writes the field numbers by which Go clients encode built-in kinds as protobuf.
 
-    generate_protobuf_numbers.py API_CHECKOUT APIMACHINERY_CHECKOUT [--check]
+    import_protobuf_numbers.py API_CHECKOUT APIMACHINERY_CHECKOUT [--check]
 
 Reads the struct tags of k8s.io/api and k8s.io/apimachinery (git directories of release 1.37) and keeps facts only:
 for every struct its numbers, JSON names, kinds, and whether a field is a pointer (then a zero is a value).
@@ -136,6 +136,8 @@ def reachable(table: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
 def main() -> None:
     """Writes or checks the table."""
     arguments = [argument for argument in sys.argv[1:] if argument != "--check"]
+    if len(arguments) != 2:
+        raise SystemExit("two checkouts are needed; usage: import_protobuf_numbers.py API APIMACHINERY [--check]")
     api, machinery = arguments
     every = packages(api, "k8s.io/api") | packages(machinery, "k8s.io/apimachinery")
     wanted = [p for path, p in every.items() if path.startswith("k8s.io/api/") or path.endswith("pkg/apis/meta/v1")]
