@@ -17,7 +17,7 @@ import pytest
 
 from kubedra.base.yaml import load_all
 from kubedra.cluster.state import Running
-from tests.interop.embedded import DEMO_FLEET, ROOT, embedded_cluster, kubedra
+from tests.interop.embedded import DEMO_FLEET, ROOT, embedded_cluster, kubedra, kubedra_result
 
 pytestmark = pytest.mark.system
 
@@ -77,6 +77,22 @@ def test_its_pods_run_or_wait_for_the_reason_that_it_shows(cluster: Running, pat
         for file in reversed(files):
             kubedra("delete", "-f", str(file), *place)
         assert not settled(cluster, 0)
+
+
+def test_the_log_of_a_nodes_driver_tells_what_it_did(cluster: Running) -> None:
+    data = str(Path(cluster.kubeconfig).parent)
+    place = ("--kubeconfig", cluster.kubeconfig)
+    first = str(EXAMPLES / "first" / "claim.yaml")
+    kubedra("apply", "-f", first, *place)
+    (pod,) = settled(cluster, 1)
+    node = pod["spec"]["nodeName"]
+    kubedra("delete", "-f", first, *place)
+    assert not settled(cluster, 0)
+    log = kubedra("logs", f"driver/{node}", "--data", data)
+    for said in ("driver gpu.example.com is registered", "prepared claim default/my-card: ", "unprepared claim"):
+        assert f"node {node}: {said}" in log
+    refused = kubedra_result("logs", "driver/h10-0", "--data", data)
+    assert refused.returncode == 1 and "did you mean 'h100-0'?" in refused.stderr
 
 
 def test_no_example_is_left_out() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kubedra.cli.connect import Target, cluster_options, default_data_folder, run_async, with_client
-from kubedra.cli.output import Refusal
+from kubedra.cli.output import Refusal, nearest
 from kubedra.client.protocol import Client
 from kubedra.client.requests import error_from
 
@@ -80,6 +80,9 @@ async def _driver_log(data: Path, node: str, follow: bool, tail: int | None) -> 
     path = found[0]
     needle = f"{node}:"
     lines = [line for line in path.read_text(errors="replace").splitlines() if needle in line or f" {node} " in line]
+    if not lines and not follow and not (data / "nodes" / node).is_dir():
+        known = [folder.name for folder in (data / "nodes").glob("*")]
+        raise Refusal(f"{path} says nothing of a node {node}{nearest(node, known)}")
     for line in lines[-tail:] if tail else lines:
         click.echo(line)
     if follow:

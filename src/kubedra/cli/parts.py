@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -219,6 +220,8 @@ def simulated(fleet: Path, nodes: tuple[str, ...], data: Path | None, run_dir: P
         run_dir=run_dir or default_run_dir(folder),
         nodes=frozenset(nodes),
     )
+    # What a driver says is read with `kubedra logs driver/NODE`: who registered it, what it prepared.
+    logging.getLogger("kubedra").setLevel(min(logging.INFO, logging.getLogger().level))
 
     async def part() -> None:
         client = _client(target, "driver")

@@ -66,6 +66,8 @@ class Cluster:
                 host=settings.host,
                 port=settings.port,
                 feature_gates=settings.feature_gates,
+                # Nobody would ever take the taint from nodes without an agent; people make them to rehearse with.
+                taint_all_nodes=False,
             )
         )
         self._fleet = self._read_fleet()
@@ -73,6 +75,8 @@ class Cluster:
         self._clients: list[InProcessClient] = []
         self._driver: asyncio.subprocess.Process | None = None
         self._scheduler: Scheduler | None = None
+        # The revision that a cluster continues from; 0 when it is new.
+        self._started_at = 0
 
     def _read_fleet(self) -> Any:
         if self.settings.fleet is None:
@@ -100,6 +104,8 @@ class Cluster:
             raise
 
     async def _start_parts(self) -> None:
+        if self.server.store.count("leases.coordination.k8s.io"):
+            self._started_at = self.server.store.revision
         await self._end_old_driver()
         authority = self.settings.data_dir / "pki" / "ca.crt"
         controllers = ControllerSettings(
@@ -226,7 +232,7 @@ class Cluster:
 
         client = self.client()
         async with asyncio.timeout(timeout):
-            while not await fleet_is_ready(client, self._fleet):
+            while not await fleet_is_ready(client, self._fleet, self._started_at):
                 await asyncio.sleep(0.02)
 
     async def stop(self, *, containers: bool = True) -> None:

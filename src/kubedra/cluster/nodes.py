@@ -14,6 +14,7 @@ from kubedra.drivers.simulated.fleet import Fleet
 from kubedra.server.access.certificates import Authority
 from kubedra.wire.paths import NodePaths
 
+LEASE_NAMESPACE = "kube-node-lease"
 Run = Callable[[], Coroutine[Any, Any, None]]
 
 
@@ -86,8 +87,17 @@ def check_paths(fleet: Fleet, data_dir: Path, run_dir: Path) -> None:
                 paths.service_socket(driver)
 
 
-async def fleet_is_ready(client: Client, fleet: Fleet) -> bool:
-    """Whether every node is Ready, offers its plugin resources, and every pool that DRA serves is published whole."""
+async def fleet_is_ready(client: Client, fleet: Fleet, since: int = 0) -> bool:
+    """Whether every node is Ready, offers its plugin resources, and every pool that DRA serves is published whole.
+
+    What an earlier run of the cluster left counts for nothing: a node that had a lease by revision `since` is back when
+    it has renewed that, and by then its agent has wiped the slices of before.
+    """
+    if since:
+        leases = await client.list(kinds.LEASE, LEASE_NAMESPACE)
+        old = {lease.metadata.name for lease in leases.items if int(lease.metadata.resource_version) <= since}
+        if any(name in old for name, _ in fleet.nodes()):
+            return False
     nodes = {n.metadata.name: n for n in (await client.list(kinds.NODE)).items}
     wanted: set[tuple[str, str]] = set()
     for name, pool in fleet.nodes():

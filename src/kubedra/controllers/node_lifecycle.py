@@ -33,13 +33,23 @@ class NodeDecision:
 
 
 def decide_node(
-    node: core_v1.Node, lease: coordination_v1.Lease | None, now: datetime, grace_seconds: float = GRACE_SECONDS
+    node: core_v1.Node,
+    lease: coordination_v1.Lease | None,
+    now: datetime,
+    grace_seconds: float = GRACE_SECONDS,
+    since: datetime | None = None,
 ) -> NodeDecision:
-    """Conditions and taints of a node by its lease and its Ready condition."""
+    """Conditions and taints of a node by its lease and its Ready condition.
+
+    `since` is when somebody began to look: what happened before nobody saw, so the grace period starts there. When all
+    of a cluster is started again, its agents get the time to come back.
+    """
     if lease is None or not lease.spec.renew_time or node.metadata.deletion_timestamp:
         return NodeDecision([])
     duration = max(grace_seconds, float(lease.spec.lease_duration_seconds or 0))
-    left = (parse_time(lease.spec.renew_time) + timedelta(seconds=duration) - now).total_seconds()
+    renewed = parse_time(lease.spec.renew_time)
+    alive = max(renewed, since) if since is not None else renewed
+    left = (alive + timedelta(seconds=duration) - now).total_seconds()
     actions: list[Action] = []
     ready = next((c.status for c in node.status.conditions if c.type == "Ready"), "Unknown")
     stamp = format_time(now)
@@ -166,6 +176,7 @@ class NodeLifecycleController(Controller):
     def setup(self, context: Context) -> None:
         """Watch nodes, leases and bound pods."""
         self._context = context
+        self._since = context.clock.now()
         self._nodes = context.watch(kinds.NODE, self._keys_of_node)
         self._leases = context.caches.of(kinds.LEASE)
         self._leases.add_handler(self._lease_changed)
@@ -195,7 +206,7 @@ class NodeLifecycleController(Controller):
                 await self._context.carry_out(decide_orphans(pods, now))
             return None
         lease = self._leases.get(LEASE_NAMESPACE, key)
-        first = decide_node(node, lease, now, self._grace)
+        first = decide_node(node, lease, now, self._grace, self._since)
         await self._context.carry_out(first.actions)
         second = decide_evictions(node, pods, now)
         await self._context.carry_out(second.actions)

@@ -258,7 +258,8 @@ class Agent:
             raise ValueError(f'previous terminated container "{container}" in pod "{pod}" not found')
         attempt = book.attempt - (2 if previous else 1)
         if attempt < 0:
-            why = book.waiting[0] or "ContainerCreating"
+            first = "PodInitializing" if worker.pod.spec.init_containers else "ContainerCreating"
+            why = book.waiting[0] or first
             raise ValueError(f'container "{container}" in pod "{pod}" is waiting to start: {why}')
         path = self._services.log_path(worker.pod, container, attempt)
         return LogTarget(path, lambda: not previous and book.running and book.attempt == attempt + 1)

@@ -131,6 +131,7 @@ class NodePlugin:
             else None,
             serialize=settings.serialize,
             on_prepared=self._conditions.prepared if self._conditions else None,
+            node=settings.node,
         )
         self._pools: dict[str, Pool] = {}
         self._devices: dict[tuple[str, str], resource_v1.Device] = {}
@@ -255,6 +256,7 @@ class NodePlugin:
             _log.error("driver %s is refused on node %s: %s", self._driver.name, self._settings.node, error)
             return
         self.registered.set()
+        _log.info("node %s: driver %s is registered", self._settings.node, self._driver.name)
         for name in self._pools:
             self._publisher.resync(name)
 

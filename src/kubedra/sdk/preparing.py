@@ -52,6 +52,7 @@ class ClaimPreparer:
         metadata: MetadataFiles | None = None,
         serialize: bool = True,
         on_prepared: PreparedCall | None = None,
+        node: str = "",
     ) -> None:
         self._driver = driver
         self._client = client
@@ -59,6 +60,7 @@ class ClaimPreparer:
         self._cdi = cdi
         self._metadata = metadata
         self._on_prepared = on_prepared
+        self._node = node
         self._serial: asyncio.Lock | None = asyncio.Lock() if serialize else None
         self._claim_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._running: dict[tuple[str, str], asyncio.Task[Any]] = {}
@@ -104,12 +106,16 @@ class ClaimPreparer:
     async def _prepare(self, claim: dra.Claim) -> dra.PrepareResult:
         try:
             async with self._claim_lock(claim.uid):
-                return dra.PrepareResult(await self._prepare_locked(claim))
+                devices = await self._prepare_locked(claim)
         except (PrepareError, CheckpointError) as error:
+            _log.warning("node %s: claim %s/%s is not prepared: %s", self._node, claim.namespace, claim.name, error)
             return dra.PrepareResult(error=str(error))
         except Exception as error:
-            _log.exception("preparing claim %s/%s failed", claim.namespace, claim.name)
+            _log.exception("node %s: preparing claim %s/%s failed", self._node, claim.namespace, claim.name)
             return dra.PrepareResult(error=f"{type(error).__name__}: {error}")
+        shown = ", ".join(f"{device.pool_name}/{device.device_name}" for device in devices) or "no device"
+        _log.info("node %s: prepared claim %s/%s: %s", self._node, claim.namespace, claim.name, shown)
+        return dra.PrepareResult(devices)
 
     async def _prepare_locked(self, claim: dra.Claim) -> tuple[dra.Device, ...]:
         allocation = await self._fetch(claim)
@@ -242,10 +248,12 @@ class ClaimPreparer:
                         ClaimRecord(namespace=claim.namespace, name=claim.name, uid=claim.uid, state="prepared")
                     )
         except PrepareError as error:
+            _log.warning("node %s: claim %s/%s is not unprepared: %s", self._node, claim.namespace, claim.name, error)
             return str(error)
         except Exception as error:
-            _log.exception("unpreparing claim %s/%s failed", claim.namespace, claim.name)
+            _log.exception("node %s: unpreparing claim %s/%s failed", self._node, claim.namespace, claim.name)
             return f"{type(error).__name__}: {error}"
+        _log.info("node %s: unprepared claim %s/%s", self._node, claim.namespace, claim.name)
         return ""
 
     async def _let_go(self, record: ClaimRecord) -> None:

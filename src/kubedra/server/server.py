@@ -80,7 +80,7 @@ class Server:
         ]
         if self.settings.bootstrap:
             await bootstrap(state)
-        state.admission = plugins(self.settings.admission)
+        state.admission = plugins(self.settings.admission, taint_all_nodes=self.settings.taint_all_nodes)
         self._expiry = EventExpiry(state, self.settings.event_ttl_seconds)
         handler = Handler(state)
         subresources.install(handler)

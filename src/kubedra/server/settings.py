@@ -27,6 +27,8 @@ class ServerSettings:
     feature_gates: FeatureGates = field(default_factory=FeatureGates)
     # Admission plugins beyond the default ones: "NodeRestriction", "ServiceAccount".
     admission: frozenset[str] = frozenset()
+    # Whether every new node is tainted until it is ready, as upstream does, or only one that registers itself.
+    taint_all_nodes: bool = True
     # A static admin token; made up on first start when it is empty.
     admin_token: str = ""
     # How many events of one resource are kept for watches and paged lists.

@@ -16,7 +16,7 @@ async def test_a_cluster_without_a_fleet_is_a_control_plane_and_leaves_bare_node
         assert state is not None and state.server == cluster.server.url
         node = await client.get(kinds.NODE, "bare")
         assert node.metadata.uid == made.metadata.uid
-        assert [t.key for t in node.spec.taints] == ["node.kubernetes.io/not-ready"]
+        assert node.spec == made.spec and node.spec.taints == ()
     assert read_state(tmp_path / "data") is None
 
 

@@ -402,6 +402,16 @@ def test_a_silent_node_is_marked_and_tainted() -> None:
     }
 
 
+def test_controllers_that_have_just_started_give_every_node_its_time() -> None:
+    tree = {"metadata": {"name": "n1", "uid": "n1"}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+    ready = codec.from_tree(core_v1.Node, tree)
+    started = NOW - timedelta(seconds=3)
+    decision = node_lifecycle.decide_node(ready, lease(3600), NOW, since=started)
+    assert decision.actions == [] and decision.again == pytest.approx(37.5)
+    later = node_lifecycle.decide_node(ready, lease(3640), NOW + timedelta(seconds=40), since=started)
+    assert of_type(later.actions, Patch)
+
+
 def test_a_node_that_is_back_loses_the_taints() -> None:
     tree = {
         "metadata": {"name": "n1", "uid": "n1"},

@@ -175,3 +175,20 @@ async def test_scale_and_tokens(client: InProcessClient) -> None:
     assert answer.status == 201 and b'"token":"' in answer.body
     exec_ = await client.request("POST", kinds.POD.path("default", "none", "exec"))
     assert exec_.status == 501
+
+
+@pytest.mark.parametrize(("every", "tainted"), [(True, {"made", "own"}), (False, {"own"})])
+async def test_a_node_that_somebody_else_makes_is_tainted_on_demand(
+    tmp_path: Path, every: bool, tainted: set[str]
+) -> None:
+    server = Server(ServerSettings(tmp_path / "data", http=False, taint_all_nodes=every))
+    await server.start()
+    people = InProcessClient(server)
+    agent = InProcessClient(server, "system:node:own", ("system:nodes", "kubedra:agents"))
+    await people.create(kinds.NODE, {"metadata": {"name": "made"}})
+    await agent.create(kinds.NODE, {"metadata": {"name": "own"}})
+    nodes = (await people.list(kinds.NODE)).items
+    assert {node.metadata.name for node in nodes if node.spec.taints} == tainted
+    await people.close()
+    await agent.close()
+    await server.stop()

@@ -124,7 +124,7 @@ def _container_status(pod: Pod, container: Container, record: ContainerRecord, f
         status["state"] = {"waiting": _clean({"reason": record.waiting_reason, "message": record.waiting_message})}
         last = current if current is not None and current.exit is not None else record.previous
     elif current is None:
-        reason = "PodInitializing" if pod.spec.init_containers and kind == "main" else "ContainerCreating"
+        reason = "PodInitializing" if pod.spec.init_containers else "ContainerCreating"
         status["state"] = {"waiting": {"reason": reason}}
         last = record.previous
     elif current.exit is None:

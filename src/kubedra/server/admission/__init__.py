@@ -18,7 +18,7 @@ from kubedra.server.state import Admission
 OPTIONAL = frozenset({"NodeRestriction", "ServiceAccount"})
 
 
-def plugins(extra: Collection[str]) -> list[Admission]:
+def plugins(extra: Collection[str], *, taint_all_nodes: bool = True) -> list[Admission]:
     """The admission chain. Raises ValueError for a plugin that does not exist."""
     unknown = sorted(set(extra) - OPTIONAL)
     if unknown:
@@ -26,7 +26,7 @@ def plugins(extra: Collection[str]) -> list[Admission]:
     chain: list[Admission] = [NamespaceLifecycle()]
     if "NodeRestriction" in extra:
         chain.append(NodeRestriction())
-    chain.append(TaintNodes())
+    chain.append(TaintNodes(taint_all_nodes))
     if "ServiceAccount" in extra:
         chain.append(ServiceAccounts())
     chain += [Priority(), DefaultTolerations(), Quota()]
