@@ -29,8 +29,11 @@ RUN_DIR = click.option(
 
 def _serve(part: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Run a part until a signal ends it; a refusal is one sentence."""
+    from kubedra.cli import heap
     from kubedra.server.store.errors import StoreError
     from kubedra.wire.paths import SocketPathTooLong
+
+    heap.collect_seldom()
 
     async def work() -> None:
         task = asyncio.ensure_future(part())

@@ -52,11 +52,13 @@ async def _serve(folder: Path, fleet: Path | None, port: int | None, runtime: st
     import signal
 
     from kubedra.base.features import FeatureGates
+    from kubedra.cli import heap
     from kubedra.cluster.embedded import Cluster, ClusterSettings
     from kubedra.server.store.errors import StoreError
     from kubedra.wire.paths import SocketPathTooLong
 
     began = time.monotonic()
+    heap.collect_seldom()
     try:
         settings = ClusterSettings(
             data_dir=folder,
@@ -93,6 +95,7 @@ async def _serve(folder: Path, fleet: Path | None, port: int | None, runtime: st
             click.echo(f"kubeconfig: {cluster.server.kubeconfig_path}")
             click.echo("stop with Ctrl-C" if sys.stdin.isatty() else f"stop with: kubedra down --data {folder}")
             sys.stdout.flush()
+            heap.keep_what_is_there()
         await stopping
         waiting.cancel()
     finally:

@@ -232,8 +232,12 @@ class Cluster:
 
         client = self.client()
         async with asyncio.timeout(timeout):
-            while not await fleet_is_ready(client, self._fleet, self._started_at):
-                await asyncio.sleep(0.02)
+            while True:
+                asked = self.clock.monotonic()
+                if await fleet_is_ready(client, self._fleet, self._started_at):
+                    return
+                # Looking through thousands of nodes takes its time, which is missing where they start.
+                await asyncio.sleep(max(0.02, 5 * (self.clock.monotonic() - asked)))
 
     async def stop(self, *, containers: bool = True) -> None:
         """Stop every part; with ``containers``, the containers of the nodes too."""
