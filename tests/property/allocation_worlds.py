@@ -104,6 +104,8 @@ def devices(draw: st.DrawFn, prefix: str, counters: bool, errors: bool, most: in
             attributes["numa"] = {"ints": sorted(draw(st.sets(small, min_size=1)))}
         if not errors or draw(st.integers(0, 3)):
             attributes["ok"] = {"bool": draw(st.booleans())}
+        if errors and draw(st.integers(0, 15)) == 0:
+            attributes["release"] = {"version": "not a version"}
         device: Tree = {"name": f"{prefix}{index}", "attributes": attributes}
         kind = draw(st.integers(0, 5))
         if kind == 0:

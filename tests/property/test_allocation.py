@@ -9,7 +9,16 @@ from collections.abc import Iterator, Sequence
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
-from kubedra.allocation import Allocated, AllocationError, Allocator, DoesNotFit, Inventory, Ledger, Outcome
+from kubedra.allocation import (
+    Allocated,
+    AllocationError,
+    Allocator,
+    DoesNotFit,
+    Features,
+    Inventory,
+    Ledger,
+    Outcome,
+)
 from kubedra.allocation.checker import Checker
 from kubedra.allocation.claims import MAX_DEVICES
 from kubedra.allocation.finder import Aborted, Finder, Found
@@ -26,15 +35,15 @@ EXAMPLES = int(os.environ.get("KUBEDRA_EXAMPLES", "120"))
 bounded = settings(max_examples=EXAMPLES, database=None, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-def build(world: World, plain: bool = False) -> Allocator:
-    inventory = Inventory(compile_toy)
+def build(world: World, plain: bool = False, features: Features | None = None) -> Allocator:
+    inventory = Inventory(compile_toy, features)
     for node in world.nodes:
         inventory.update_node(node)
     for device_class in world.classes:
         inventory.update_class(device_class)
     for slice_ in world.slices:
         inventory.update_slice(slice_)
-    ledger = Ledger()
+    ledger = Ledger(features is None or features.consumable_capacity)
     for claim in world.allocated:
         ledger.update_claim(claim)
     return Allocator(inventory, ledger, plain=plain)
@@ -67,6 +76,24 @@ def test_the_fast_search_finds_what_the_plain_one_finds(world: World) -> None:
     fast = build(world).allocate("n", world.claims)
     plain = build(world, plain=True).allocate("n", world.claims)
     event(type(plain).__name__)
+    assert comparable(fast) == comparable(plain)
+
+
+gates = st.builds(
+    Features,
+    **dict.fromkeys(
+        ("admin_access", "prioritized_list", "partitionable", "taints", "consumable_capacity", "list_attributes"),
+        st.sampled_from((True, True, True, False)),
+    ),
+    compatibility_groups=st.booleans(),
+)
+
+
+@bounded
+@given(worlds(errors=True, everything=True), gates)
+def test_so_it_does_with_any_gate_off(world: World, features: Features) -> None:
+    fast = build(world, features=features).allocate("n", world.claims)
+    plain = build(world, True, features).allocate("n", world.claims)
     assert comparable(fast) == comparable(plain)
 
 
