@@ -216,6 +216,14 @@ class SliceView:
 
 def bits_of(mask: int) -> Iterator[int]:
     """The places of the set bits, lowest first."""
+    if mask.bit_length() > 256:
+        # Arithmetic on long integers costs their length for each bit; searching their digits doesn't.
+        digits = bin(mask)[:1:-1]
+        place = digits.find("1")
+        while place >= 0:
+            yield place
+            place = digits.find("1", place + 1)
+        return
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1

@@ -160,6 +160,8 @@ class Finder:
         self._limit = limit
         self._indexes: dict[Ask, _AskIndex] = {}
         self._failures: dict[object, _Failures] = {}
+        # How many devices nobody holds as a whole, whatever they are: rules full nodes out for selectors that are new.
+        self._free = _AskIndex()
 
     def find(self, claims: Sequence[ResourceClaim] | PreparedPod, nodes: Nodes = None) -> Finding:
         """The first of the nodes (all by default) on which the claims fit."""
@@ -249,11 +251,16 @@ class Finder:
         """The numbers of the nodes that are not ruled out by what is known now, in order."""
         special = 0
         ruled_out = 0
-        for index, _, need in indexes:
+        free = self._free
+        self._catch_up(free, None)
+        special |= free.special
+        for index, ask, need in indexes:
             special |= index.special | (index.failing & ~index.known)
             ruled_out |= index.known & ~index.enough(need)
             if need:
                 ruled_out |= ~index.live
+                if not ask.admin:
+                    ruled_out |= free.known & ~free.enough(need)
         ruled_out = ruled_out & ~special | failed
         if nodes is None or isinstance(nodes, int):
             wanted = self._inventory.node_numbers() if nodes is None else nodes & self._inventory.node_numbers()
@@ -267,6 +274,8 @@ class Finder:
     def _enough(self, number: int, view: NodeView, indexes: list[tuple[_AskIndex, Ask, int]]) -> bool:
         """Whether a node must be searched: it has enough of everything, or counting says nothing about it."""
         enough, special = True, False
+        if not self._free.known >> number & 1:
+            self._free.enter(number, self._free_mask(view), bool(view.invalid))
         for index, ask, need in indexes:
             if not index.known >> number & 1:
                 mask, failing = node_mask(view, self._ledger, ask, self._inventory.features)
@@ -274,6 +283,12 @@ class Finder:
             special = special or bool(index.special >> number & 1)
             enough = enough and index.counts[number] >= need
         return enough or special
+
+    def _free_mask(self, view: NodeView) -> int:
+        mask = 0
+        for pool, offset in view.candidates:
+            mask |= ((1 << len(pool.devices)) - 1 & ~pool.current(self._ledger).exclusive) << offset
+        return mask
 
     def _index(self, ask: Ask) -> _AskIndex:
         """The counts for an Ask, brought up to date with all events."""
@@ -307,7 +322,7 @@ class Finder:
         self._catch_up(failures, {a.ask for c in pod.claims for r in c.requests for a in r.alternatives})
         return failures
 
-    def _catch_up(self, reader: _Reader, asks: Collection[Ask]) -> None:
+    def _catch_up(self, reader: _Reader, asks: Collection[Ask] | None) -> None:
         """Make a reader forget the nodes on which something changed since it last looked."""
         inventory, ledger = self._inventory, self._ledger
         nodes_end = inventory.first_change + len(inventory.changes)
@@ -330,12 +345,14 @@ class Finder:
                     reader.forget(number)
         reader.nodes_read, reader.pools_read = nodes_end, pools_end
 
-    def _nodes_of(self, pool: tuple[str, str], asks: Collection[Ask]) -> Iterable[int]:
+    def _nodes_of(self, pool: tuple[str, str], asks: Collection[Ask] | None) -> Iterable[int]:
         """The nodes that may see a pool; -1 stands for all."""
         inventory = self._inventory
         slices = inventory.pools.get(pool, {}).values()
         if any(not slice_.raw.spec.node_name for slice_ in slices):
-            if any(ask.selection.row(slice_).yes for slice_ in slices if slice_.devices for ask in asks):
+            if asks is None or any(
+                ask.selection.row(slice_).yes for slice_ in slices if slice_.devices for ask in asks
+            ):
                 return (-1,)
             return ()
         numbers = {inventory.number_of(slice_.raw.spec.node_name or "") for slice_ in slices}
