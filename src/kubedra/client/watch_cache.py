@@ -57,6 +57,7 @@ class WatchCache(Generic[T]):
         self._handlers: list[Handler[T]] = []
         self._indexes: dict[str, tuple[Callable[[T], Sequence[str]], dict[str, dict[Key, None]]]] = {}
         self._task: asyncio.Task[None] | None = None
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self.synced = asyncio.Event()
         self.resource_version = ""
 
@@ -96,6 +97,35 @@ class WatchCache(Generic[T]):
         self._handlers.append(handler)
         for obj in tuple(self._objects.values()):
             handler(None, obj)
+
+    async def reached(self, revision: int, seconds: float) -> None:
+        """Wait until the cache shows what the server wrote at ``revision``, for so many (real) seconds at most."""
+        if self._revision() >= revision:
+            return
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+        waiting = (revision, future)
+        self._waiting.append(waiting)
+        timer = loop.call_later(seconds, _resolve, future)
+        try:
+            await future
+        finally:
+            timer.cancel()
+            if waiting in self._waiting:
+                self._waiting.remove(waiting)
+
+    def _revision(self) -> int:
+        return int(self.resource_version) if self.resource_version.isdigit() else 0
+
+    def _wake(self) -> None:
+        revision = self._revision()
+        late = []
+        for waiting in self._waiting:
+            if waiting[0] <= revision:
+                _resolve(waiting[1])
+            else:
+                late.append(waiting)
+        self._waiting = late
 
     # ---- life ----
 
@@ -165,6 +195,7 @@ class WatchCache(Generic[T]):
                 self._change(key, obj)
         self.resource_version = page.resource_version
         self.synced.set()
+        self._wake()
 
     async def _follow(self) -> None:
         events = self.client.watch(
@@ -177,9 +208,12 @@ class WatchCache(Generic[T]):
         async for event in events:
             self.resource_version = event.resource_version
             if event.type == "BOOKMARK":
+                self._wake()
                 continue
             key = _key(event.object)
             self._change(key, None if event.type == "DELETED" else event.object, event.object)
+            if self._waiting:
+                self._wake()
 
     def _change(self, key: Key, new: T | None, last: T | None = None) -> None:
         old = self._objects.get(key)
@@ -209,6 +243,11 @@ class WatchCache(Generic[T]):
                             del index[value]
             for value in after:
                 index.setdefault(value, {})[key] = None
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 def _key(obj: Any) -> Key:

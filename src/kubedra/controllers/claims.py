@@ -228,6 +228,17 @@ def _status(claim: Claim, status: dict[str, Any]) -> Patch:
     )
 
 
+def _made_alike(old: Claim, new: Claim) -> bool:
+    """Whether two versions of a claim are the same to the pod that it was made for."""
+    before, after = old.metadata, new.metadata
+    return (
+        before.uid == after.uid
+        and before.annotations == after.annotations
+        and before.owner_references == after.owner_references
+        and before.deletion_timestamp == after.deletion_timestamp
+    )
+
+
 # ---- the shell ------------------------------------------------------------------------------------------------------
 
 
@@ -249,7 +260,8 @@ class ClaimController(Controller):
         """Watch pods, claims, templates and nodes."""
         self._context = context
         self._pods: WatchCache[Pod] = context.watch(kinds.POD, self._keys_of_pod)
-        self._claims: WatchCache[Claim] = context.watch(kinds.RESOURCE_CLAIM, self._keys_of_claim)
+        self._claims: WatchCache[Claim] = context.caches.of(kinds.RESOURCE_CLAIM)
+        self._claims.add_handler(self._claim_changed)
         self._templates: WatchCache[Template] = context.watch(kinds.RESOURCE_CLAIM_TEMPLATE, self._keys_of_template)
         self._nodes = context.caches.of(kinds.NODE)
         self._claims.add_index("owner", lambda c: [o[1]] if (o := claim_owner_pod(c)) else ())
@@ -272,17 +284,21 @@ class ClaimController(Controller):
             for claim in self._claims.by_index(index, pod.metadata.uid):
                 yield "claim", namespace, claim.metadata.name
 
-    def _keys_of_claim(self, claim: Claim) -> Iterable[tuple[str, str, str]]:
-        yield "claim", claim.metadata.namespace, claim.metadata.name
-        owner = claim_owner_pod(claim)
-        if owner is not None:
-            yield "pod", claim.metadata.namespace, owner[0]
+    def _claim_changed(self, old: Claim | None, new: Claim | None) -> None:
+        claim = new or old
+        assert claim is not None
+        queue, meta = self._context.queue, claim.metadata
+        queue.add(("claim", meta.namespace, meta.name))
+        for owner in {claim_owner_pod(c) for c in (old, new) if c is not None}:
+            # Its pod looks at which claims there are and what they were made for, not at their status.
+            if owner is not None and (old is None or new is None or not _made_alike(old, new)):
+                queue.add(("pod", meta.namespace, owner[0]))
         if claim.status.allocation is not None:
             reserved = {consumer.uid for consumer in claim.status.reserved_for}
-            for pod in self._pods.by_index("claim", f"{claim.metadata.namespace}/{claim.metadata.name}"):
+            for pod in self._pods.by_index("claim", f"{meta.namespace}/{meta.name}"):
                 # A pod that runs (or was bound by somebody else) keeps what it uses.
                 if pod.spec.node_name and pod.metadata.uid not in reserved:
-                    yield "pod", pod.metadata.namespace, pod.metadata.name
+                    queue.add(("pod", pod.metadata.namespace, pod.metadata.name))
 
     def _keys_of_template(self, template: Template) -> Iterable[tuple[str, str, str]]:
         for pod in self._pods.by_index("template", f"{template.metadata.namespace}/{template.metadata.name}"):

@@ -122,6 +122,16 @@ def decide_owner(
     return []
 
 
+def _same_relations(old: meta_v1.ObjectMeta, new: meta_v1.ObjectMeta) -> bool:
+    """Whether a change leaves alone all that collection looks at; most do: somebody wrote a status."""
+    return (
+        old.uid == new.uid
+        and old.owner_references == new.owner_references
+        and old.deletion_timestamp == new.deletion_timestamp
+        and all((finalizer in old.finalizers) == (finalizer in new.finalizers) for finalizer in (FOREGROUND, ORPHAN))
+    )
+
+
 def _without(kind: kinds.Kind[Any], meta: meta_v1.ObjectMeta, finalizer: str) -> Patch:
     rest = [f for f in meta.finalizers if f != finalizer]
     patch = {"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version, "finalizers": rest or None}}
@@ -159,6 +169,8 @@ class GarbageCollector(Controller):
             obj = new if new is not None else old
             meta = obj.metadata
             owned = bool(meta.owner_references)
+            if old is not None and new is not None and _same_relations(old.metadata, meta):
+                return
             if new is not None and (
                 owned or (meta.deletion_timestamp and (FOREGROUND in meta.finalizers or ORPHAN in meta.finalizers))
             ):
@@ -199,11 +211,13 @@ class GarbageCollector(Controller):
         if obj is None:
             return None
         meta: meta_v1.ObjectMeta = obj.metadata
-        dependents = list(self._dependents(meta.uid))
-        actions = decide_owner(cache.kind, meta, dependents)
+        actions = decide_owner(cache.kind, meta, self._dependents(meta.uid))
         if not actions:
             states = [await self._state(reference, meta) for reference in meta.owner_references]
-            actions = decide_dependent(cache.kind, meta, states, has_dependents=bool(dependents))
+            # Who depends on it only matters where an owner waits for its dependents.
+            waits = any(state.foreground for state in states)
+            has_dependents = waits and any(True for _ in self._dependents(meta.uid))
+            actions = decide_dependent(cache.kind, meta, states, has_dependents=has_dependents)
         await self._context.carry_out(actions)
         return None
 

@@ -19,7 +19,7 @@ from kubedra.base.clock import Clock
 from kubedra.client.events import EventRecorder
 from kubedra.client.protocol import Client
 from kubedra.client.watch_cache import WatchCache
-from kubedra.controllers.actions import Action, Create, Delete, Patch, Tell, perform
+from kubedra.controllers.actions import Action, Delete, Tell, perform
 from kubedra.controllers.queue import KeyQueue
 
 T = TypeVar("T")
@@ -65,20 +65,22 @@ class Caches:
         cache = self._caches.get((action.kind.group, action.kind.version, action.kind.kind))
         if cache is None or not cache.synced.is_set():
             return
-        waited = 0.0
-        while waited < CATCH_UP_SECONDS and not _shown(cache, action, written):
-            await self._clock.sleep(CATCH_UP_POLL_SECONDS)
-            waited += CATCH_UP_POLL_SECONDS
+        if isinstance(action, Delete):
+            waited = 0.0
+            while waited < CATCH_UP_SECONDS and not _shows_deletion(cache, action):
+                await self._clock.sleep(CATCH_UP_POLL_SECONDS)
+                waited += CATCH_UP_POLL_SECONDS
+            return
+        version = written.metadata.resource_version
+        if version.isdigit():
+            await cache.reached(int(version), CATCH_UP_SECONDS)
 
 
-def _shown(cache: WatchCache[Any], action: Create | Patch | Delete, written: Any) -> bool:
-    if isinstance(action, Delete):
-        seen = cache.get(action.namespace, action.name)
-        if seen is None:
-            return True
-        return bool(action.uid and seen.metadata.uid != action.uid) or bool(seen.metadata.deletion_timestamp)
-    version = written.metadata.resource_version
-    return version.isdigit() and cache.resource_version.isdigit() and int(cache.resource_version) >= int(version)
+def _shows_deletion(cache: WatchCache[Any], action: Delete) -> bool:
+    seen = cache.get(action.namespace, action.name)
+    if seen is None:
+        return True
+    return bool(action.uid and seen.metadata.uid != action.uid) or bool(seen.metadata.deletion_timestamp)
 
 
 @dataclass

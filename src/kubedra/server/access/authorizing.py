@@ -20,6 +20,8 @@ CLUSTER_BINDINGS, BINDINGS = f"clusterrolebindings.{_GROUP}", f"rolebindings.{_G
 _ALLOWED = Decision(True)
 _DENIED = Decision(False)
 
+KNOWN_ANSWERS = 4096
+
 # Who a binding is for: ("User", name), ("Group", name), ("ServiceAccount", "namespace:name").
 Subject = tuple[str, str]
 # A granted role: namespace of the binding ("" for cluster bindings), kind and name of the role.
@@ -33,6 +35,8 @@ class RbacAuthorizer:
         self._store = store
         self._rules: dict[Grant, list[Tree]] = {}
         self._grants: dict[Subject, dict[tuple[str, str], list[Grant]]] = {}
+        # What rules allow whatever the name of the object is: the same few questions come with every write.
+        self._allowed: dict[tuple[object, ...], Decision] = {}
         store.on_commit(self._committed)
         for resource in (CLUSTER_ROLES, ROLES, CLUSTER_BINDINGS, BINDINGS):
             for record in store.listing(resource):
@@ -42,6 +46,7 @@ class RbacAuthorizer:
         resource = event.record.key.resource
         if not resource.endswith(_GROUP):
             return
+        self._allowed.clear()
         if event.previous is not None:
             self._remove(event.previous)
         if event.type != "DELETED":
@@ -85,10 +90,19 @@ class RbacAuthorizer:
                 for rule in self._rules.get(("", "ClusterRole", "system:node"), ()):
                     if _matches(rule, attributes):
                         return _ALLOWED
+        question = (user.name, user.groups, attributes._replace(name="", version="", field_selector=""))
+        known = self._allowed.get(question)
+        if known is not None:
+            return known
         for reason, rules in self.rules_for(user, attributes.namespace):
             for rule in rules:
                 if _matches(rule, attributes):
-                    return Decision(True, reason)
+                    decision = Decision(True, reason)
+                    if not rule.get("resourceNames"):
+                        if len(self._allowed) >= KNOWN_ANSWERS:
+                            self._allowed.clear()
+                        self._allowed[question] = decision
+                    return decision
         return denial
 
     def rules_for(self, user: User, namespace: str) -> Iterator[tuple[str, list[Tree]]]:

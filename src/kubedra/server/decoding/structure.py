@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from kubedra.api import schema
@@ -242,6 +242,13 @@ def _time(value: Any, code: int, at: Plan, path: Path, name: str, field: schema.
             f"json: cannot unmarshal {_go_kind(value)} into Go struct field "
             f"{at.go_name}.{_go_path(path)} of type string"
         )
+    shaped = _spelled_time(value, code)
+    return value if shaped == value else shaped
+
+
+@lru_cache(maxsize=1024)
+def _spelled_time(value: str, code: int) -> str:
+    """A time as the API writes it; an object repeats a few, and so do the writes of a second."""
     match = _RFC3339.fullmatch(value)
     layout = "2006-01-02T15:04:05Z07:00" if code == TIME else "2006-01-02T15:04:05.000000Z07:00"
     if match is None:
@@ -252,8 +259,7 @@ def _time(value: Any, code: int, at: Plan, path: Path, name: str, field: schema.
     except ValueError as error:
         raise TypeMismatch(f'parsing time "{value}": {error}') from error
     moment = moment.astimezone(UTC)
-    shaped = moment.strftime("%Y-%m-%dT%H:%M:%SZ" if code == TIME else "%Y-%m-%dT%H:%M:%S.%fZ")
-    return value if shaped == value else shaped
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ" if code == TIME else "%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def count_keys(value: Any) -> int:

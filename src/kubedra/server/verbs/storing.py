@@ -38,9 +38,24 @@ def dry_record(call: Call, tree: Tree, revision: int) -> Record:
     return Record(call.key, revision, encode_object(tree, call.served.storage_kind))
 
 
-def finish(call: Call, tree: Tree) -> None:
-    """Brings a valid tree into the form that is stored."""
-    call.served.strategy.canonicalize(tree)
+def finish(call: Call, tree: Tree, old: Tree | None = None) -> None:
+    """Brings a valid tree into the form that is stored; what is equal in the stored `old` has that form already."""
+    strategy = call.served.strategy
+    if old is None:
+        strategy.canonicalize(tree)
+        return
+    changed = {
+        name: value
+        for name, value in tree.items()
+        if name == "metadata" or name not in old or (value is not old[name] and value != old[name])
+    }
+    same = tree.keys() - changed.keys()
+    strategy.canonicalize(changed)
+    for name in [name for name in tree if name not in same and name not in changed]:
+        del tree[name]
+    for name, value in changed.items():
+        if name not in same:
+            tree[name] = value
 
 
 def refuse_invalid(call: Call, name: str, found: list[Any]) -> None:

@@ -105,7 +105,7 @@ def replace(call: Call, live: Record, new: Tree) -> Record | asyncio.Future[Reco
         metadata["generation"] = generation + 1 if _spec_changed(new, old) else generation or 1
     refuse_invalid(call, call.name, strategy.validate_update(new, old, context))
     call.warnings += strategy.warnings(new, old, context)
-    finish(call, new)
+    finish(call, new, old)
     if call.dry_run:
         return dry_record(call, new, live.revision)
     if _is_done(served.storage, new):
