@@ -86,31 +86,30 @@ class Gathering:
         if kind.endswith("List") and "items" in tree:
             self.kinds.add(kind.removesuffix("List"))
             for number, item in enumerate(tree.get("items") or []):
+                if not isinstance(item, dict):
+                    raise Refusal(f"{where}, item {number}: an object is expected here")
                 head = {"kind": kind.removesuffix("List"), "apiVersion": tree.get("apiVersion", "")}
                 self.add_tree({**head, **item}, f"{where}, item {number}", namespace)
             return
         if kind not in TYPES:
             return
         self.kinds.add(kind)
-        version = str(tree.get("apiVersion") or "")
-        tree = convert(tree, version, storage_api_version(version, kind))
-        if kind == "ResourceClaim":
-            tree = with_defaults(tree)
-        elif kind == "ResourceClaimTemplate":
-            tree = {**tree, "spec": with_defaults(tree.get("spec") or {})}
-        if kind in NAMESPACED:
-            metadata = tree.get("metadata") or {}
-            tree = {**tree, "metadata": {**metadata, "namespace": metadata.get("namespace") or namespace}}
         field_name, type_ = TYPES[kind]
         try:
-            self.objects[field_name].append(_decoded(kind, type_, tree))
-        except msgspec.ValidationError as error:
-            name = (tree.get("metadata") or {}).get("name", "")
-            raise Refusal(f"{where}: {kind} {name} can't be read: {error}") from None
+            self.objects[field_name].append(codec.from_tree(type_, _newest_form(tree, kind, namespace)))
+        except (msgspec.ValidationError, AttributeError, TypeError, ValueError, LookupError) as error:
+            # What is no object of the kind fails in one way or another while it is brought into the newest form.
+            why = str(error) if isinstance(error, msgspec.ValidationError) else f"it has not the form of a {kind}"
+            metadata = tree.get("metadata")
+            name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+            raise Refusal(f"{where}: {kind} {name} can't be read: {why}") from None
 
     def add_bytes(self, data: bytes | msgspec.Raw, where: str, api_version: str = "", kind: str = "") -> None:
         """Add an object from its JSON; the fast way for large dumps."""
-        head = msgspec.json.decode(data, type=_Head)
+        try:
+            head = msgspec.json.decode(data, type=_Head)
+        except msgspec.DecodeError as error:
+            raise Refusal(f"{where}: this is no Kubernetes object: {error}") from None
         kind, api_version = head.kind or kind, head.api_version or api_version
         if kind not in TYPES:
             return
@@ -188,6 +187,20 @@ def _decoded(kind: str, type_: type[Any], tree: dict[str, Any]) -> Any:
         if found is None:
             raise
         return codec.from_tree(type_, normalise(found.definition, copy.deepcopy(tree)))
+
+
+def _newest_form(tree: dict[str, Any], kind: str, namespace: str) -> dict[str, Any]:
+    """An object in the newest version of its kind, with the defaults that an API server sets."""
+    version = str(tree.get("apiVersion") or "")
+    tree = convert(tree, version, storage_api_version(version, kind))
+    if kind == "ResourceClaim":
+        tree = with_defaults(tree)
+    elif kind == "ResourceClaimTemplate":
+        tree = {**tree, "spec": with_defaults(tree.get("spec") or {})}
+    if kind in NAMESPACED:
+        metadata = tree.get("metadata") or {}
+        tree = {**tree, "metadata": {**metadata, "namespace": metadata.get("namespace") or namespace}}
+    return tree
 
 
 def _claim_of(

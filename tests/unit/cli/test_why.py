@@ -104,6 +104,25 @@ def test_a_file_without_objects_says_how_a_dump_is_made(tmp_path: Path) -> None:
         run("pod/p", "--dump", str(path))
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"kind": "List", "items": [1]}', "item 0: this is no Kubernetes object"),
+        ('{"kind": "List", "items": [{"kind": 3}]}', "item 0: this is no Kubernetes object"),
+        ('{"kind": "List", "items": [{"kind": "Pod", "apiVersion": "v1", "spec": 7}]}', "Pod"),
+        ('{"kind": "ResourceClaim", "apiVersion": "resource.k8s.io/v1", "metadata": 7}', "ResourceClaim"),
+        ('{"kind": "List", "items": ', "not a JSON object"),
+        ("kind: PodList\nitems: [x]\n", "an object is expected here"),
+        ("- x\n", "an object is expected here"),
+    ],
+)
+def test_a_broken_dump_is_refused_in_a_sentence(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "dump"
+    path.write_text(text)
+    with pytest.raises(Refusal, match=re.escape(said)):
+        run("pod/p", "--dump", str(path))
+
+
 def test_an_object_that_is_not_there_is_refused_with_a_hint(tmp_path: Path) -> None:
     with pytest.raises(Refusal, match="there is no pod 'q' in the namespace default"):
         run("pod/q", "--dump", dump(tmp_path, objects()))
