@@ -56,13 +56,16 @@ class _Inputs:
 class _CelExpression:
     """One compiled expression."""
 
-    __slots__ = ("_attributes", "_capacities", "_compiled", "_inputs", "reads")
+    __slots__ = ("_attributes", "_capacities", "_compiled", "_inputs", "_known", "reads")
 
     def __init__(self, compiled: cel.CompiledSelector, inputs: _Inputs) -> None:
         self._compiled = compiled
         self._inputs = inputs
         reads = compiled.read_set
         self.reads = ReadSet(reads.attributes, reads.capacities, reads.multi, not reads.is_exact)
+        # Most class selectors look at the driver alone: one answer for each.
+        reads_little = reads.is_exact and not reads.attributes and not reads.capacities
+        self._known: dict[tuple[str, bool], bool] | None = {} if reads_little else None
         self._attributes = [(domain, name, f"{domain}/{name}") for domain, name in reads.attributes]
         self._capacities = [(domain, name, f"{domain}/{name}") for domain, name in reads.capacities]
 
@@ -86,8 +89,14 @@ class _CelExpression:
 
     def test(self, device: DeviceView) -> bool:
         """Evaluate a selector; raises SelectorFailure."""
+        key = (device.slice.driver, device.multi)
+        if self._known is not None and key in self._known and not device.slice.bad:
+            return self._known[key]
         try:
-            return self._compiled.evaluate(self._input(device))
+            answer = self._compiled.evaluate(self._input(device))
+            if self._known is not None and not device.slice.bad and len(self._known) < 1000:
+                self._known[key] = answer
+            return answer
         except cel.EvaluationError as error:
             raise SelectorFailure(_with_hint(str(error))) from None
 
