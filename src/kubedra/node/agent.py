@@ -179,7 +179,10 @@ class Agent:
             try:
                 await worker.run()
                 break
-            except Exception:
+            except (Exception, asyncio.CancelledError) as error:
+                task = asyncio.current_task()
+                if isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling()):
+                    raise
                 # One pod's trouble must not take the node down; what is on the node is found again.
                 log.exception("the worker of pod %s failed; starting it again", worker.pod.metadata.name)
                 await self._clock.sleep(1.0)

@@ -102,6 +102,12 @@ def _raised(error: Any) -> CallError:
     return CallError(code, detail)
 
 
+def _was_asked_to_stop() -> bool:
+    """Whether somebody cancelled this task; grpc raises the same error when a channel is closed under a call."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 class Channel:
     """A connection to the server behind one unix socket; it reconnects by itself until it is closed."""
 
@@ -118,7 +124,7 @@ class Channel:
         """Connect; False when that did not succeed within ``timeout`` seconds."""
         try:
             await asyncio.wait_for(self._channel.channel_ready(), timeout)
-        except TimeoutError:
+        except (TimeoutError, grpc.aio.UsageError):
             return False
         return True
 
@@ -143,20 +149,33 @@ class Channel:
             return await stub(request.SerializeToString(), timeout=timeout)
         except grpc.aio.AioRpcError as error:
             raise _raised(error) from error
+        except grpc.aio.UsageError as error:
+            raise CallError("Unavailable", "the connection was closed") from error
+        except asyncio.CancelledError:
+            if _was_asked_to_stop():
+                raise
+            raise CallError("Canceled", "the connection was closed") from None
 
     async def stream(self, method: str, request: Message, response: Callable[[bytes], Any]) -> AsyncIterator[Any]:
         """Yield the messages of a server stream until it ends. Raises ``CallError``."""
-        call = self._channel.unary_stream(method, None, response)(request.SerializeToString())
+        try:
+            call = self._channel.unary_stream(method, None, response)(request.SerializeToString())
+        except grpc.aio.UsageError as error:
+            raise CallError("Unavailable", "the connection was closed") from error
         try:
             async for message in call:
                 yield message
         except grpc.aio.AioRpcError as error:
             raise _raised(error) from error
+        except asyncio.CancelledError:
+            if _was_asked_to_stop():
+                raise
+            raise CallError("Canceled", "the connection was closed") from None
         finally:
             call.cancel()
 
     async def close(self) -> None:
-        """Close the connection; calls in flight are cancelled."""
+        """Close the connection; calls in flight raise ``CallError``, and never cancel the task that waits for them."""
         await self._channel.close()
 
 

@@ -72,6 +72,41 @@ async def test_errors_read_as_go_programs_print_them(tmp_path: Path) -> None:
         assert unimplemented.value.code == "Unimplemented"
 
 
+async def test_a_connection_that_is_closed_under_a_call_fails_the_call_and_not_the_caller(tmp_path: Path) -> None:
+    driver = EchoDriver()
+    async with served(tmp_path / "s", dra.dra_service(driver, "v1")) as channel:
+        client = dra.DraClient(channel, "v1")
+
+        async def call() -> str:
+            try:
+                await client.prepare([dra.Claim("ns", "u", "hang")], timeout=30)
+            except CallError as error:
+                return error.code
+            return "OK"
+
+        calls = [asyncio.create_task(call()) for _ in range(3)]
+        assert await channel.wait_connected(5)
+        await asyncio.sleep(0.1)
+        await channel.close()
+        # The task lives on: nobody cancelled it.
+        assert await asyncio.gather(*calls) == ["Canceled"] * 3
+        assert await call() == "Unavailable"
+        assert not await channel.wait_connected(0.1)
+
+
+async def test_who_is_cancelled_during_a_call_ends(tmp_path: Path) -> None:
+    async with served(tmp_path / "s", dra.dra_service(EchoDriver(), "v1")) as channel:
+        client = dra.DraClient(channel, "v1")
+        task = asyncio.create_task(client.prepare([dra.Claim("ns", "u", "hang")], timeout=30))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await client.prepare([dra.Claim("ns", "u", "hang")], timeout=30)
+
+
 async def test_a_plugin_registers(tmp_path: Path) -> None:
     notices: list[tuple[bool, str]] = []
     info = registration.PluginInfo("DRAPlugin", "gpu.example.com", "/run/dra.sock", ("v1.DRAPlugin",))
