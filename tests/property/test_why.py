@@ -18,8 +18,10 @@ from kubedra.allocation.engine import cel_engine
 from kubedra.allocation.features import Features
 from kubedra.allocation.inventory import Inventory
 from kubedra.allocation.ledger import Ledger
+from kubedra.cli.output import Refusal
 from kubedra.insight.answers import Remedy
 from kubedra.insight.snapshots import Snapshot
+from kubedra.insight.why import NoSuchObject
 from kubedra.scheduler.claims import ClaimStore
 from kubedra.scheduler.cycle import Cycle, NoPlace, Placed, Verdict
 from kubedra.scheduler.dra import DynamicResources
@@ -28,7 +30,19 @@ from kubedra.scheduler.intake import Intake
 from kubedra.scheduler.pods import pod_info
 from kubedra.scheduler.queue import SchedulingQueue
 from kubedra.scheduler.view import ClusterView
-from tests.unit.insight.clusters import NOW, ask, claim, device, held, node, pod, request, slice_of, snapshot
+from tests.unit.insight.clusters import (
+    NOW,
+    ask,
+    claim,
+    device,
+    held,
+    node,
+    partitioned_card,
+    pod,
+    request,
+    slice_of,
+    snapshot,
+)
 
 # KUBEDRA_EXAMPLES=5000 for a long run by hand.
 EXAMPLES = int(os.environ.get("KUBEDRA_EXAMPLES", "120"))
@@ -159,6 +173,36 @@ def copied(tree: Tree) -> Tree:
         again["spec"]["nodeName"] += "-again"
         again["spec"]["pool"]["name"] += "-again"
     return again
+
+
+NONSENSE: tuple[Any, ...] = (None, "", -1, 0, 10**30, "abc", [], {}, True, "1e99", "\0", [None], {"x": 1}, 3.5)
+
+
+def places(tree: Any) -> list[tuple[Any, Any]]:
+    """Every member of a tree: (container, key)."""
+    found: list[tuple[Any, Any]] = []
+    entries = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    for key, value in entries:
+        found.append((tree, key))
+        found += places(value)
+    return found
+
+
+@settings(max_examples=EXAMPLES, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+@given(clusters(), st.integers(0, 10**6))
+def test_broken_objects_are_answered_or_refused_in_a_sentence(objects: list[Tree], seed: int) -> None:
+    broken: list[Tree] = msgspec.json.decode(msgspec.json.encode([*objects, *partitioned_card("n9")]))
+    order = random.Random(seed)
+    for _ in range(order.randint(1, 3)):
+        container, key = order.choice(places(order.choice(broken)))
+        if key not in ("kind", "apiVersion"):
+            container[key] = order.choice(NONSENSE)
+    try:
+        answer, text = ask(snapshot(*broken), seconds=0.05)
+    except (Refusal, NoSuchObject):
+        return
+    assert answer.fits or answer.reasons
+    assert text
 
 
 @settings(max_examples=EXAMPLES, database=None, deadline=None, suppress_health_check=list(HealthCheck))
