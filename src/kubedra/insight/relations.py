@@ -40,7 +40,7 @@ class Section:
     def add(self, name: str, value: Any) -> None:
         """Add ``name: value``; empty values are shown as <none>."""
         text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value) if value else ""
-        self.lines.append(f"{name + ':':<14}{text or '<none>'}")
+        self.lines.append(f"{name + ':':<13} {text or '<none>'}")
 
     def render(self, depth: int = 0) -> list[str]:
         """Indented text lines."""
