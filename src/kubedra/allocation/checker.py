@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias, TypeVar
 
-from kubedra.allocation.checker_claims import PoolSlices, check_claim, newest, seen_from
+from kubedra.allocation.checker_claims import Derive, PoolSlices, check_claim, newest, seen_from
 from kubedra.allocation.checker_totals import check_pool
 from kubedra.allocation.violations import CheckFeatures, Held, Violation
 from kubedra.api.core_v1 import Node
@@ -29,8 +29,11 @@ _Pool: TypeAlias = tuple[str, str]
 class Checker:
     """Holds API objects, sorted by pool, and checks them."""
 
-    def __init__(self, matches: Matches, features: CheckFeatures | None = None) -> None:
+    def __init__(
+        self, matches: Matches, features: CheckFeatures | None = None, derive: Derive | None = None
+    ) -> None:
         self._matches = matches
+        self._derive = derive
         self._features = features or CheckFeatures()
         self._slices: dict[_Pool, dict[str, ResourceSlice]] = {}
         self._pool_of_slice: dict[str, _Pool] = {}
@@ -133,6 +136,7 @@ class Checker:
             strict=strict,
             matches=self._matches,
             features=self._features,
+            derive=self._derive,
         )
 
     def _held(self, pool: _Pool, without: Iterable[str]) -> list[Held]:

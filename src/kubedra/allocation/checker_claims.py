@@ -31,6 +31,8 @@ from kubedra.api.resource_v1 import (
 from kubedra.base.node_selectors import matches_node_selector
 
 PoolSlices: TypeAlias = tuple[ResourceSlice, ...]
+# The value of a derived attribute of a device (of a driver) as a set; raises ValueError when there is none.
+Derive: TypeAlias = Callable[[str, Device, str], set[tuple[str, object]]]
 _Request: TypeAlias = ExactDeviceRequest | DeviceSubRequest
 LIMIT = 32
 
@@ -69,6 +71,7 @@ class _Context:
     features: CheckFeatures
     strict: bool
     found: list[Violation]
+    derive: Derive | None = None
 
     def report(self, code: str, subject: str, detail: str) -> None:
         self.found.append(Violation(code, f"{self.name}, {subject}" if subject else self.name, detail))
@@ -87,10 +90,11 @@ def check_claim(
     strict: bool,
     matches: Callable[[str, Device, str], bool],
     features: CheckFeatures,
+    derive: Derive | None = None,
 ) -> list[Violation]:
     """Check an allocation against its claim. ``node`` is "" when it is not known for which node it was made."""
     name = f"claim {claim.metadata.namespace}/{claim.metadata.name}"
-    context = _Context(claim, name, classes, rules, matches, features, strict, [])
+    context = _Context(claim, name, classes, rules, matches, features, strict, [], derive)
     results = allocation.devices.results if allocation.devices is not None else ()
     if len(results) > LIMIT:
         context.report("too-many-devices", "", f"{len(results)} devices")
@@ -189,7 +193,7 @@ def _check_taints(
     subject: str,
 ) -> None:
     taints = list(device.taints)
-    for rule in context.rules:
+    for rule in context.rules if context.features.taint_rules else ():
         wanted = rule.spec.device_selector
         if wanted is not None and all(
             want is None or want == have
@@ -254,6 +258,12 @@ def _check_capacity(
             (limits.min and taken < needed(limits.min)) or (limits.max and taken > needed(limits.max))
         ):
             context.report("consumed-capacity-wrong", subject, f"{key}: {taken} is outside the valid range")
+        if limits is not None and limits.step:
+            low, step = needed(limits.min), needed(limits.step)
+            # Ranges with fractions are rounded in whole units without the feature: those results fit no grid.
+            exact = context.features.fractional_ranges or (low.is_whole and step.is_whole)
+            if exact and step.nano > 0 and (taken.nano - low.nano) % step.nano:
+                context.report("consumed-capacity-wrong", subject, f"{key}: {taken} is no step of the valid range")
 
 
 def _check_counts(
@@ -307,6 +317,8 @@ def _check_all(
                     continue
                 if device.allow_multiple_allocations and not context.features.all_counts_full_devices:
                     continue
+                if _kept_back(slice_, device, context.features):
+                    continue
                 selectors = (*device_class.spec.selectors, *request.selectors)
                 try:
                     if all(
@@ -316,6 +328,16 @@ def _check_all(
                         context.report("not-all", f"request {name}", f"{'/'.join(place)} matches too")
                 except ValueError as error:
                     context.report("selector-failed", f"request {name}", str(error))
+
+
+def _kept_back(slice_: ResourceSlice, device: Device, features: CheckFeatures) -> bool:
+    """Whether a feature that is off keeps a device from everybody."""
+    spec = slice_.spec
+    return bool(
+        (not features.partitionable and (spec.per_device_node_selection or device.consumes_counters))
+        or (not features.binding_conditions and device.binding_conditions)
+        or (not features.optional_node_operations and spec.skip_node_operations)
+    )
 
 
 def _could_serve(request: _Request, device: Device) -> bool:
@@ -343,12 +365,18 @@ def _check_constraints(
         for result, slice_, device in devices:
             if not _covers(constraint, result.request):
                 continue
-            if context.features.derived_attributes and any(
-                item.name == attribute for item in requests[result.request].derived_attributes
-            ):
-                # A derived value can only be had by evaluating the expression; selectors are all we can evaluate.
-                values = []
-                break
+            derived = [item for item in requests[result.request].derived_attributes if item.name == attribute]
+            if derived and context.features.derived_attributes:
+                if context.derive is None:
+                    # Without an evaluator nothing can be said about this constraint.
+                    values = []
+                    break
+                try:
+                    values.append(context.derive(derived[0].expression, device, slice_.spec.driver))
+                except ValueError as error:
+                    context.report("selector-failed", _subject(result), f"derived attribute {attribute}: {error}")
+                    return
+                continue
             value = device.attributes.get(attribute)
             domain, _, bare = attribute.partition("/")
             if value is None and domain == slice_.spec.driver:

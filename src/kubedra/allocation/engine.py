@@ -13,6 +13,7 @@ from kubedra.allocation.columns import ValueSet
 from kubedra.allocation.devices import DeviceView
 from kubedra.allocation.features import Features
 from kubedra.allocation.selection import Compile, Expression, ReadSet, SelectorFailure
+from kubedra.allocation.violations import CheckFeatures
 from kubedra.api.resource_v1 import Device
 from kubedra.base.semver import Semver
 
@@ -56,10 +57,11 @@ class _Inputs:
 class _CelExpression:
     """One compiled expression."""
 
-    __slots__ = ("_attributes", "_capacities", "_compiled", "_inputs", "_known", "reads")
+    __slots__ = ("_attributes", "_capacities", "_compiled", "_hinting", "_inputs", "_known", "reads")
 
-    def __init__(self, compiled: cel.CompiledSelector, inputs: _Inputs) -> None:
+    def __init__(self, compiled: cel.CompiledSelector, inputs: _Inputs, hinting: bool) -> None:
         self._compiled = compiled
+        self._hinting = hinting
         self._inputs = inputs
         reads = compiled.read_set
         self.reads = ReadSet(reads.attributes, reads.capacities, reads.multi, not reads.is_exact)
@@ -87,6 +89,9 @@ class _CelExpression:
             driver,
         )
 
+    def _told(self, error: cel.EvaluationError) -> str:
+        return _with_hint(str(error)) if self._hinting else str(error)
+
     def test(self, device: DeviceView) -> bool:
         """Evaluate a selector; raises SelectorFailure."""
         key = (device.slice.driver, device.multi)
@@ -98,14 +103,14 @@ class _CelExpression:
                 self._known[key] = answer
             return answer
         except cel.EvaluationError as error:
-            raise SelectorFailure(_with_hint(str(error))) from None
+            raise SelectorFailure(self._told(error)) from None
 
     def derive(self, device: DeviceView) -> ValueSet:
         """Evaluate a derived attribute; raises SelectorFailure."""
         try:
             value = cel.derived_value(self._compiled, self._input(device))
         except cel.EvaluationError as error:
-            raise SelectorFailure(_with_hint(str(error))) from None
+            raise SelectorFailure(self._told(error)) from None
         return frozenset(map(_tagged, value if isinstance(value, list) else [value]))
 
 
@@ -137,10 +142,15 @@ def cel_engine(features: Features) -> Compile:
                 raise SelectorFailure(str(error)) from None
             if len(known) > 4096:
                 known.clear()
-            expression = known[(text, derived)] = _CelExpression(compiled, inputs)
+            expression = known[(text, derived)] = _CelExpression(compiled, inputs, features.version >= "1.37")
         return expression
 
     return compile_
+
+
+def check_features(features: Features) -> CheckFeatures:
+    """The features as the independent checker names them."""
+    return CheckFeatures(**{name: getattr(features, name) for name in CheckFeatures.__dataclass_fields__})
 
 
 def cel_matches(features: Features) -> CelMatches:
@@ -153,13 +163,25 @@ class CelMatches:
 
     def __init__(self, features: Features) -> None:
         self._inputs = _Inputs(features)
-        self._cache = cel.SelectorCache(_Gates(features), features.version, stored=True)
+        self._gates, self._version = _Gates(features), features.version
+        self._cache = cel.SelectorCache(self._gates, self._version, stored=True)
 
     def __call__(self, expression: str, device: Device, driver: str) -> bool:
         try:
             return self._cache.get(expression).evaluate(self._inputs.of(device, driver))
         except cel.CelError as error:
             raise ValueError(str(error)) from None
+
+    def derive(self, expression: str, device: Device, driver: str) -> set[tuple[str, object]]:
+        """The value of a derived attribute as a set; raises ValueError when there is none."""
+        try:
+            compiled = cel.compile_derived_attribute(
+                expression, features=self._gates, version=self._version, stored=True
+            )
+            value = cel.derived_value(compiled, self._inputs.of(device, driver))
+        except cel.CelError as error:
+            raise ValueError(str(error)) from None
+        return set(map(_tagged, value if isinstance(value, list) else [value]))
 
 
 def _with_hint(text: str) -> str:

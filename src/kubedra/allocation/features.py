@@ -75,7 +75,11 @@ class Features:
     @classmethod
     def of(cls, gates: FeatureGates) -> Features:
         """The features that these gates turn on."""
-        return cls(version=gates.version, **{name: all(map(gates.enabled, need)) for name, need in _FIELDS.items()})
+        values = {name: all(map(gates.enabled, need)) for name, need in _FIELDS.items()}
+        if gates.version < _SINCE["DRADeviceTaintRules"]:
+            # Rules were a part of taints before they got a gate of their own.
+            values["taint_rules"] = values["taints"]
+        return cls(version=gates.version, **values)
 
     @classmethod
     def everything(cls, version: str = "1.37", overrides: Mapping[str, bool] | None = None) -> Features:
@@ -85,4 +89,6 @@ class Features:
             name: all(given.get(gate, version >= _SINCE.get(gate, "1.34")) for gate in need)
             for name, need in _FIELDS.items()
         }
+        if version < _SINCE["DRADeviceTaintRules"]:
+            values["taint_rules"] = values["taints"]
         return cls(version=version, **values)

@@ -98,23 +98,30 @@ def as_tree(node: str, outcome: Outcome) -> dict[str, Any]:
 
 
 def with_defaults(claim: Mapping[str, Any]) -> dict[str, Any]:
-    """A claim with the defaults the API server would set: ExactCount, one device."""
-    spec = claim.get("spec") or {}
-    devices = spec.get("devices") or {}
-    requests = []
-    for request in devices.get("requests") or []:
-        request = dict(request)
-        if request.get("exactly") is not None:
-            request["exactly"] = _default_count(request["exactly"])
-        if request.get("firstAvailable"):
-            request["firstAvailable"] = [_default_count(sub) for sub in request["firstAvailable"]]
-        requests.append(request)
-    if not requests:
+    """A claim with the defaults the API server would set: ExactCount, one device. What is no claim stays as it is."""
+    spec = claim.get("spec")
+    devices = spec.get("devices") if isinstance(spec, dict) else None
+    wanted = devices.get("requests") if isinstance(devices, dict) else None
+    if not wanted or not isinstance(wanted, list) or not isinstance(spec, dict) or not isinstance(devices, dict):
         return dict(claim)
+    requests = [_default_request(request) for request in wanted]
     return {**claim, "spec": {**spec, "devices": {**devices, "requests": requests}}}
 
 
-def _default_count(request: Mapping[str, Any]) -> dict[str, Any]:
+def _default_request(request: Any) -> Any:
+    if not isinstance(request, dict):
+        return request
+    request = dict(request)
+    if request.get("exactly") is not None:
+        request["exactly"] = _default_count(request["exactly"])
+    if isinstance(request.get("firstAvailable"), list):
+        request["firstAvailable"] = [_default_count(sub) for sub in request["firstAvailable"]]
+    return request
+
+
+def _default_count(request: Any) -> Any:
+    if not isinstance(request, dict):
+        return request
     request = dict(request)
     if not request.get("allocationMode"):
         request["allocationMode"] = "ExactCount"
@@ -128,17 +135,36 @@ def read(line: bytes | str) -> dict[str, Any]:
     try:
         scenario = _READER.decode(line)
         fields = msgspec.structs.asdict(scenario)
+    except RecursionError:
+        raise ScenarioError("nested too deeply") from None
     except msgspec.ValidationError:
         # Nulls and the like; what is really wrong is found object by object.
         try:
             fields = msgspec.json.decode(line)
+        except RecursionError:
+            raise ScenarioError("nested too deeply") from None
         except msgspec.DecodeError as error:
             raise ScenarioError(f"not JSON: {error}") from None
         if not isinstance(fields, dict):
             raise ScenarioError("a scenario is a JSON object") from None
     except msgspec.DecodeError as error:
         raise ScenarioError(f"not JSON: {error}") from None
+    _check_shape(fields)
     return fields
+
+
+def _check_shape(fields: Mapping[str, Any]) -> None:
+    """Refuse values of another kind than the field's; null counts as absent."""
+    for field, (kind, noun) in _SHAPES.items():
+        value = fields.get(field)
+        if value is not None and not isinstance(value, kind):
+            raise ScenarioError(f"{field}: {noun} is expected here")
+    for name, value in (fields.get("features") or {}).items():
+        if not isinstance(value, bool):
+            raise ScenarioError(f"features: {name}: true or false is expected here")
+    for number, claim in enumerate(fields.get("claims") or []):
+        if not isinstance(claim, dict):
+            raise ScenarioError(f"claims[{number}]: an object is expected here")
 
 
 class _Decoded(msgspec.Struct):
@@ -161,6 +187,13 @@ _DEFINITIONS: dict[type[Any], str] = {
     for kind in (kinds.NODE, kinds.DEVICE_CLASS, kinds.RESOURCE_SLICE, kinds.RESOURCE_CLAIM, kinds.DEVICE_TAINT_RULE)
 }
 _READER = msgspec.json.Decoder(_Decoded)
+_SHAPES: dict[str, tuple[type[Any], str]] = {
+    **dict.fromkeys(("nodes", "classes", "slices", "taintRules", "allocated", "claims"), (list, "a list")),
+    **dict.fromkeys(("features", "allocatedState"), (dict, "an object")),
+    **dict.fromkeys(("stopAtFirst", "defaults"), (bool, "true or false")),
+    "node": (str, "the name of a node, or *,"),
+    "name": (str, "a text"),
+}
 
 
 def _objects(scenario: Mapping[str, Any], field: str, kind: type[T]) -> Iterable[T]:

@@ -55,7 +55,13 @@ class CheckFeatures:
     fractional_ranges: bool = True
     list_attributes: bool = True
     taints: bool = True
+    taint_rules: bool = True
     derived_attributes: bool = True
+    # What these have to do with is not looked at, or not handed out, while they are off.
+    partitionable: bool = True
+    binding_conditions: bool = True
+    optional_node_operations: bool = True
+    compatibility_groups: bool = True
     # Before 1.37 a request for all devices left shared devices out that were full.
     all_counts_full_devices: bool = True
 

@@ -9,26 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kubedra.allocation.checker import Checker
-from kubedra.allocation.engine import cel_matches
+from kubedra.allocation.engine import cel_matches, check_features
 from kubedra.allocation.features import Features
-from kubedra.allocation.violations import CheckFeatures, Violation
+from kubedra.allocation.violations import Violation
 from kubedra.api.core_v1 import Node
 from kubedra.api.resource_v1 import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 
 
 def checker_for(features: Features) -> Checker:
     """An empty checker that judges as these features demand."""
-    return Checker(
-        cel_matches(features),
-        CheckFeatures(
-            consumable_capacity=features.consumable_capacity,
-            fractional_ranges=features.fractional_ranges,
-            list_attributes=features.list_attributes,
-            taints=features.taints,
-            derived_attributes=features.derived_attributes,
-            all_counts_full_devices=features.all_counts_full_devices,
-        ),
-    )
+    matches = cel_matches(features)
+    return Checker(matches, check_features(features), matches.derive)
 
 
 def check_allocations(

@@ -80,6 +80,8 @@ def _scenarios(version: str) -> int:
             result = run(scenario, version, cel_engine)
         except ScenarioError as error:
             result = {"name": name, "results": [], "error": f"line {number}: {error}"}
+        except Exception as error:  # One line must never end the answers to the others.
+            result = {"name": name, "results": [], "error": f"line {number}: internal error: {error!r}"}
         sys.stdout.buffer.write(msgspec.json.encode(result) + b"\n")
         sys.stdout.buffer.flush()
     return 0

@@ -20,11 +20,10 @@ from typing import Any, TypeVar
 
 from kubedra.allocation.allocator import Allocator
 from kubedra.allocation.checker import Checker
-from kubedra.allocation.engine import cel_engine, cel_matches
+from kubedra.allocation.engine import cel_engine, cel_matches, check_features
 from kubedra.allocation.features import Features
 from kubedra.allocation.inventory import Inventory
 from kubedra.allocation.ledger import Ledger
-from kubedra.allocation.violations import CheckFeatures
 from kubedra.api import kinds
 from kubedra.api.errors import ApiError
 from kubedra.api.resource_v1 import ResourceClaim
@@ -54,18 +53,6 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-def check_features(features: Features) -> CheckFeatures:
-    """The features as the independent checker names them."""
-    return CheckFeatures(
-        consumable_capacity=features.consumable_capacity,
-        fractional_ranges=features.fractional_ranges,
-        list_attributes=features.list_attributes,
-        taints=features.taints,
-        derived_attributes=features.derived_attributes,
-        all_counts_full_devices=features.all_counts_full_devices,
-    )
-
-
 class Scheduler:
     """Places the pods that name this scheduler. `run` until cancelled."""
 
@@ -78,7 +65,8 @@ class Scheduler:
         self.view = ClusterView()
         inventory = Inventory(cel_engine(features), features)
         ledger = Ledger(features.consumable_capacity)
-        self.store = ClaimStore(ledger, Checker(cel_matches(features), check_features(features)))
+        matches = cel_matches(features)
+        self.store = ClaimStore(ledger, Checker(matches, check_features(features), matches.derive))
         self.dra = DynamicResources(
             inventory,
             Allocator(inventory, ledger, new_share_id=lambda: str(uuid.uuid4())),
