@@ -29,9 +29,7 @@ _Pool: TypeAlias = tuple[str, str]
 class Checker:
     """Holds API objects, sorted by pool, and checks them."""
 
-    def __init__(
-        self, matches: Matches, features: CheckFeatures | None = None, derive: Derive | None = None
-    ) -> None:
+    def __init__(self, matches: Matches, features: CheckFeatures | None = None, derive: Derive | None = None) -> None:
         self._matches = matches
         self._derive = derive
         self._features = features or CheckFeatures()

@@ -12,19 +12,23 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kubedra.cel.constant_slips import constant_slips
 from kubedra.cel.errors import CompileError, EvaluationError, position
-from kubedra.cel.fleet import Fleet
+from kubedra.cel.fleet import ATTRIBUTES, CAPACITY, Fleet
 from kubedra.cel.judging import Verdict, judge, split_parts
+from kubedra.cel.parser import parse
 from kubedra.cel.repairs import repair
 from kubedra.cel.selector import (
     COST_LIMIT,
+    MAX_EXPRESSION_BYTES,
     CompiledSelector,
     Features,
     check_selector_for_admission,
     compile_selector,
+    environment_for,
 )
-from kubedra.cel.slips import Slip, find_slips
-from kubedra.cel.spans import apply_edits
+from kubedra.cel.slips import Slip, accesses, find_slips
+from kubedra.cel.spans import Edit, Spans, apply_edits
 
 _ROUNDS: Final = 4
 
@@ -155,13 +159,47 @@ def _failed(result: Examination, error: CompileError, fleet: Fleet, features: Fe
             if re.search(pattern, issue.message):
                 result.findings.append(_finding(result.expression, Slip(code, issue.offset, message)))
                 break
-    repaired = repair(result.expression, features=features, version=version)
+    if len(result.expression) > MAX_EXPRESSION_BYTES:
+        return
+    swapped = _swapped(result, fleet, features, version)
+    repaired = swapped or repair(result.expression, features=features, version=version)
     if repaired is None:
         return
     # The repaired text may have slips of its own (a version compared as a string).
     inner = examine(repaired, fleet, features=features, version=version)
     result.repaired = inner.repaired or repaired
     result.repaired_matches = inner.repaired_matches if inner.repaired else inner.matches
+
+
+def _swapped(result: Examination, fleet: Fleet, features: Features, version: str) -> str | None:
+    """The expression with attributes that are read as capacities put right, if that makes it compile."""
+    try:
+        root = parse(result.expression, environment_for(features, version, stored=True).macros)
+    except CompileError:
+        return None
+    spans = Spans(result.expression)
+    edits = []
+    for read in accesses(root):
+        if read.kind != CAPACITY or (read.domain, read.id) in fleet.names[CAPACITY]:
+            continue
+        token = spans.after(read.base.offset)
+        if token is not None and (read.domain, read.id) in fleet.names[ATTRIBUTES]:
+            edits.append(Edit(token.offset, token.offset + len(token.text), ATTRIBUTES))
+            message = (
+                f'{read.id} of "{read.domain}" is an attribute, not a capacity: '
+                f'write device.attributes["{read.domain}"].{read.id}'
+            )
+            result.findings.append(
+                _finding(result.expression, Slip("attributes-as-capacity", read.base.offset, message))
+            )
+    if not edits:
+        return None
+    changed = apply_edits(result.expression, edits)
+    try:
+        compile_selector(changed, features=features, version=version, stored=True)
+    except CompileError:
+        return repair(changed, features=features, version=version)
+    return changed
 
 
 def _repair(result: Examination, slips: list[Slip], fleet: Fleet, features: Features, version: str) -> None:
@@ -199,7 +237,8 @@ def _all_slips(
     def compile_(text: str) -> CompiledSelector:
         return compile_selector(text, features=features, version=version, stored=True)
 
-    return find_slips(selector, fleet, verdict, compile_)
+    found = [*find_slips(selector, fleet, verdict, compile_), *constant_slips(selector.root, selector.expression)]
+    return sorted(found, key=lambda slip: slip.offset)
 
 
 def _count(selector: CompiledSelector, fleet: Fleet) -> int:

@@ -30,6 +30,7 @@ _ORDERING: Final = frozenset(("_<_", "_<=_", "_>_", "_>=_"))
 _COMPARING: Final = _ORDERING | {"_==_", "_!=_"}
 _NEAR: Final = 0.1
 _HAIR: Final = 0.02
+_ACCESSORS: Final = frozenset(("string", "int", "bool", "version", "value"))
 _FLIPPED: Final = {"_<_": "_>_", "_>_": "_<_", "_<=_": "_>=_", "_>=_": "_<=_", "_==_": "_==_", "_!=_": "_!=_"}
 
 
@@ -207,6 +208,19 @@ class _Finder:
             near = with_id[0]
         message = f'no device has the domain "{read.domain}" among its {_plural(read.kind)}'
         edits: tuple[Edit, ...] = ()
+        named = sorted(
+            (domain, kind)
+            for kind in (ATTRIBUTES, CAPACITY)
+            for domain, id_ in self.fleet.names[kind]
+            if id_ == read.domain
+        )
+        if named:
+            domain, kind = named[0]
+            text = f'device.{kind}["{domain}"].{read.domain}'
+            message += f": that is the name of {'an attribute' if kind == ATTRIBUTES else 'a capacity'}, write {text}"
+            if len(named) == 1 and read.id in _ACCESSORS and not read.guarded:
+                edits = (Edit(*self.spans.extent(read.node), text),)
+            return Slip("name-as-domain", read.domain_literal.offset, message, edits)
         if near:
             message += f'; the nearest is "{near}"'
             edits = (self._quoted(read.domain_literal, near),)
@@ -252,7 +266,14 @@ class _Finder:
                 and isinstance(right.value, str)
                 and right.value not in known
             ):
-                near = _nearest(right.value, sorted(known))
+                near = _nearest(right.value, sorted(known)) or (next(iter(known)) if len(known) == 1 else None)
+                if len(right.value) > _MAX_DOMAIN or names.dns_subdomain(right.value):
+                    yield Slip(
+                        "impossible-driver",
+                        right.offset,
+                        f'no driver can be called "{right.value}": names of drivers are lower-case DNS names of at '
+                        f"most {_MAX_DOMAIN} characters",
+                    )
                 hint = f'; the nearest is "{near}"' if near else f"; there are {', '.join(sorted(known)[:8])}"
                 edits = (self._quoted(right, near),) if near else ()
                 yield Slip("unknown-driver", right.offset, f'no device is of the driver "{right.value}"{hint}', edits)
@@ -422,7 +443,9 @@ class _Finder:
             if isinstance(value, Quantity) and 0 < target.nano - value.nano <= _HAIR * target.nano:
                 short = Quantity.parse(str(target - value))
                 message = f"devices with {read.id} {value} miss {literal.value} by {short}"
-                yield Slip("just-below", literal.offset, message)
+                # Others pass this part, but not the whole: the ones that miss by a hair may be those that are meant.
+                edits = () if self.verdict.matched else (self._quoted(literal, str(value)),)
+                yield Slip("just-below", literal.offset, message, edits)
 
     def _near_miss(self, node: Call) -> Iterator[Slip]:
         operands = node.operands()

@@ -17,7 +17,7 @@ from kubedra.allocation.finder import Aborted, Finder, Found
 from kubedra.allocation.ledger import claim_key
 from kubedra.allocation.reasons import explain
 from kubedra.api.codec import to_tree
-from kubedra.api.core_v1 import Node, Pod
+from kubedra.api.core_v1 import Namespace, Node, Pod
 from kubedra.api.meta_v1 import ObjectMeta
 from kubedra.api.resource_v1 import (
     AllocationResult,
@@ -29,6 +29,7 @@ from kubedra.api.resource_v1 import (
 )
 from kubedra.base.features import VERSIONS, FeatureGates
 from kubedra.base.node_selectors import matches_node_selector
+from kubedra.cli.placing import Places, summary
 from kubedra.cli.sources import Gathering
 from kubedra.insight.snapshots import Snapshot
 
@@ -61,13 +62,23 @@ class World:
     claims: list[ResourceClaim]
     pods: list[Pod]
     wanted: list[ResourceClaim]
+    running: list[Pod]
+    namespaces: list[Namespace]
 
     @classmethod
     def of(cls, cluster: Snapshot, files: Gathering) -> World:
         """Lay the objects of files over those of a cluster."""
         names = ("nodes", "classes", "slices", "rules", "templates", "claims")
         merged = {name: _merged(getattr(cluster, name), files.objects[name]) for name in names}
-        return cls(**merged, pods=files.objects["pods"], wanted=files.objects["claims"])
+        pods: list[Pod] = files.objects["pods"]
+        asked = {(pod.metadata.namespace, pod.metadata.name) for pod in pods}
+        return cls(
+            **merged,
+            pods=pods,
+            wanted=files.objects["claims"],
+            running=[p for p in cluster.pods if (p.metadata.namespace, p.metadata.name) not in asked],
+            namespaces=list(cluster.namespaces),
+        )
 
 
 class _Cluster:
@@ -88,6 +99,7 @@ class _Cluster:
             self.inventory.update_slice(slice_)
         for claim in objects.claims:
             self.ledger.update_claim(claim)
+        self.places = Places(objects.nodes, objects.running, objects.namespaces)
         # The same input gets the same share IDs.
         self._shares = 0
         self.allocator = Allocator(self.inventory, self.ledger, new_share_id=self._share_id)
@@ -145,8 +157,14 @@ def _place(
 ) -> Answer:
     done = [claim for claim in claims if claim.status.allocation is not None]
     new = [claim for claim in claims if claim.status.allocation is None]
-    nodes = [node for node in cluster.objects.nodes if _may_run(node, pod, done)]
     bridged = bridged_resources(pod, cluster.names) if pod is not None and cluster.bridge else {}
+    rejected = cluster.places.rejected(pod, frozenset(bridged)) if pod is not None else {}
+    nodes = []
+    for node in cluster.objects.nodes:
+        if node.metadata.name not in rejected and not _reaches(node, done):
+            rejected[node.metadata.name] = "an allocated claim is elsewhere"
+        if node.metadata.name not in rejected:
+            nodes.append(node)
     groups: dict[tuple[str, ...], list[str]] = {}
     for node in nodes:
         allocatable = node.status.allocatable
@@ -165,8 +183,10 @@ def _place(
         if isinstance(finding, Found) and (best is None or order[finding.node] < best[0]):
             best = order[finding.node], finding, mine
     if best is None:
-        return Answer(subject, problem=_why_not(cluster, new, [node.metadata.name for node in nodes]))
+        return Answer(subject, problem=_why_not(cluster, new, [node.metadata.name for node in nodes], rejected))
     _, found, mine = best
+    if pod is not None:
+        cluster.places.take(pod, found.node)
     allocations = list(zip(mine, found.allocated.allocations, strict=True))
     for claim, allocation in allocations:
         cluster.ledger.assume(claim_key(claim), allocation)
@@ -178,11 +198,11 @@ def _place(
     return Answer(subject, found.node, [*held, *allocations])
 
 
-def _why_not(cluster: _Cluster, claims: Sequence[ResourceClaim], nodes: Sequence[str]) -> str:
+def _why_not(cluster: _Cluster, claims: Sequence[ResourceClaim], nodes: Sequence[str], rejected: dict[str, str]) -> str:
     if not cluster.objects.nodes:
         return "there are no nodes"
     if not nodes:
-        return "no node is selected by the pod and its allocated claims"
+        return f"no node can take it: {summary(rejected)}"
     pod = cluster.allocator.prepare(claims)
     for node in nodes:
         outcome = cluster.allocator.allocate(node, pod)
@@ -191,21 +211,14 @@ def _why_not(cluster: _Cluster, claims: Sequence[ResourceClaim], nodes: Sequence
     return explain(cluster.inventory, cluster.ledger, pod, nodes).sentence()
 
 
-def _may_run(node: Node, pod: Pod | None, done: Iterable[ResourceClaim]) -> bool:
+def _reaches(node: Node, done: Iterable[ResourceClaim]) -> bool:
+    """Whether claims that have their devices already can be used on a node."""
     labels, name = node.metadata.labels, node.metadata.name
     for claim in done:
         selector = claim.status.allocation.node_selector if claim.status.allocation is not None else None
         if selector is not None and not matches_node_selector(selector, labels, name):
             return False
-    if pod is None:
-        return True
-    if pod.spec.node_name and pod.spec.node_name != name:
-        return False
-    if any(labels.get(key) != value for key, value in pod.spec.node_selector.items()):
-        return False
-    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
-    required = affinity.required_during_scheduling_ignored_during_execution if affinity is not None else None
-    return required is None or matches_node_selector(required, labels, name)
+    return True
 
 
 def _merged(old: Sequence[Any], new: Sequence[Any]) -> list[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from kubedra.cel.lint import Examination
 
 VERSIONS = click.Choice(["1.34", "1.35", "1.36", "1.37"])
+NEWEST = "1.37"
 _MAX_GROUPS = 10
 
 
@@ -56,7 +56,12 @@ def evaluate(jsonl: bool, kubernetes_version: str, file: TextIO) -> None:
 @click.argument("expression", required=False)
 @click.option("-f", "--filename", type=click.File("r", encoding="utf-8"), help="Read the expression from a file.")
 @click.option("--offline", is_flag=True, help="Look at the expression alone, at no devices.")
-@click.option("--kubernetes-version", type=VERSIONS, default="1.37", help="Whose rules apply.", show_default=True)
+@click.option(
+    "--kubernetes-version",
+    type=VERSIONS,
+    default=None,
+    help="Whose rules apply (default: the cluster's own, else 1.37).",
+)
 @click.option("--feature-gates", default="", metavar="A=true,B=false", help="Gates that differ from the defaults.")
 @JSON_OUTPUT
 @cluster_options
@@ -65,7 +70,7 @@ def check(
     expression: str | None,
     filename: TextIO | None,
     offline: bool,
-    kubernetes_version: str,
+    kubernetes_version: str | None,
     feature_gates: str,
     output: str,
     reading: Reading,
@@ -79,49 +84,76 @@ def check(
     if not text:
         raise click.UsageError("give an expression, or a file with -f")
 
-    def load() -> list[ResourceSlice]:
-        if offline:
-            return []
-        return _slices(reading)
-
-    run_check(text, load, version=kubernetes_version, gates=feature_gates, output=output)
+    slices, version = ([], "") if offline else _slices(reading)
+    run_check(text, slices, version=kubernetes_version or version or NEWEST, gates=feature_gates, output=output)
 
 
-def run_check(
-    expression: str, load: Callable[[], list[ResourceSlice]], *, version: str, gates: str, output: str
-) -> None:
-    """Examine an expression against the slices that ``load`` gives, print it, exit."""
+def run_check(expression: str, slices: list[ResourceSlice], *, version: str, gates: str, output: str) -> None:
+    """Examine an expression against slices, print it, exit."""
     from kubedra.base.features import FeatureGates
     from kubedra.cel.answering import lists_supported
     from kubedra.cel.fleet import Fleet, devices_of
     from kubedra.cel.lint import examine
 
-    features = FeatureGates.parse(gates, version)
-    fleet = Fleet(devices_of(load(), lists_supported=lists_supported(features)))
-    result = examine(expression, fleet, features=features, version=version)
+    def examined(version: str) -> Examination:
+        features = FeatureGates.parse(gates, version)
+        fleet = Fleet(devices_of(slices, lists_supported=lists_supported(features)))
+        return examine(expression, fleet, features=features, version=version)
+
+    result = examined(version)
+    changes = [] if version == NEWEST else _changes(result, examined(NEWEST))
     if output == "json":
-        print_json(result.tree())
+        print_json({**result.tree(), "kubernetesVersion": version, "upgradeWouldChange": changes})
     else:
-        click.echo("\n".join(_lines(result)))
+        lines = _lines(result)
+        if version != NEWEST:
+            lines += [f"Checked as Kubernetes {version}.", *changes]
+        click.echo("\n".join(lines))
     failed = result.error or result.admission or (result.verdict is not None and result.verdict.failed)
     if failed:
         raise click.exceptions.Exit(1)
-    if len(fleet) and not result.matches:
+    if result.devices and not result.matches:
         raise click.exceptions.Exit(3)
 
 
-def _slices(reading: Reading) -> list[ResourceSlice]:
+def _slices(reading: Reading) -> tuple[list[ResourceSlice], str]:
+    """The slices of the source; of a live cluster also its version."""
     from kubedra.api import kinds
+    from kubedra.cli.live import server_version
+    from kubedra.cli.sources import gathered
 
-    async def work(client: Any, connection: Any) -> list[ResourceSlice]:
-        return list((await client.list(kinds.RESOURCE_SLICE)).items)
+    if reading.dump is not None:
+        found: list[ResourceSlice] = gathered(str(reading.dump))[0].objects["slices"]
+        if not found:
+            raise Refusal(
+                f"{reading.dump}: there is no ResourceSlice in it; make a dump with: kubectl get resourceslices -o json"
+            )
+        return found, ""
 
-    found = reading.run(work)
-    if not found and reading.dump is not None:
-        raise Refusal(
-            f"{reading.dump}: there is no ResourceSlice in it; make a dump with: kubectl get resourceslices -o json"
+    async def work(client: Any, connection: Any) -> tuple[list[ResourceSlice], str]:
+        version = "" if reading.fleet is not None else (await server_version(client))[0]
+        return list((await client.list(kinds.RESOURCE_SLICE)).items), version
+
+    return reading.run(work)
+
+
+def _changes(now: Examination, then: Examination) -> list[str]:
+    """What the newest version would say otherwise."""
+    start = f"With Kubernetes {NEWEST} it would"
+    changes = []
+    if bool(now.error) != bool(then.error):
+        changes.append(f"{start} not compile." if then.error else f"{start} compile.")
+    if bool(now.admission) != bool(then.admission) and not changes:
+        detail = (
+            f" be refused at admission: {then.admission[0][1]}." if then.admission else " be accepted at admission."
         )
-    return found
+        changes.append(start + detail)
+    if now.devices and not then.error and now.matches != then.matches:
+        changes.append(f"{start} match {then.matches} devices instead of {now.matches}.")
+    fails = [sum(group.count for group in r.verdict.failed) if r.verdict is not None else 0 for r in (now, then)]
+    if not now.error and not then.error and fails[0] != fails[1]:
+        changes.append(f"{start} fail on {fails[1]} devices instead of {fails[0]}.")
+    return changes
 
 
 def _lines(result: Examination) -> list[str]:

@@ -49,7 +49,7 @@ def read_live(target: Target, namespace: str, pod: str, version: str | None, gat
 
     async def work(client: Any, connection: Connection) -> Snapshot:
         found = await read_cluster(client, namespace, pod, where=connection.context or connection.server)
-        known, embedded = await _version(client)
+        known, embedded = await server_version(client)
         found = replace(found, gates=FeatureGates.parse(gates, version or known), embedded=embedded)
         return replace(found, driver_logs=await _driver_logs(client, found, (namespace, pod), target))
 
@@ -123,7 +123,7 @@ async def _list_older(client: Any, gathering: Gathering, kind: str, namespace: s
     return "" if kind in _OPTIONAL else problem
 
 
-async def _version(client: Any) -> tuple[str, bool]:
+async def server_version(client: Any) -> tuple[str, bool]:
     """The cluster's version, as near as we know it, and whether it is one of kubedra's own."""
     answer = await client.request("GET", "/version")
     tree = msgspec.json.decode(answer.body) if answer.status < 300 else {}

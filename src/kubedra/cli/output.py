@@ -95,6 +95,10 @@ def explain_failure(error: BaseException) -> str | None:
 
     if isinstance(error, FleetError):
         return str(error)
+    import msgspec
+
+    if isinstance(error, msgspec.ValidationError):
+        return f"an object can't be read: {error}"
     if isinstance(error, ConnectionError):
         return f"the API server can't be reached: {error}"
     if isinstance(error, OSError):

@@ -312,6 +312,19 @@ def source_options(command: F) -> F:
 
 def read_dump(path: str, namespace: str, gates: FeatureGates, files: Sequence[str] = ()) -> Snapshot:
     """The objects of a file that kubectl wrote."""
+    gathering, name = gathered(path, namespace)
+    if files:
+        gathering.add_files(files, namespace)
+        gathering.create_claims()
+    missing = [PLURALS[kind] for kind in ("Node", "ResourceSlice") if kind not in gathering.kinds]
+    if missing and not gathering.kinds & {"Pod", "ResourceClaim"}:
+        raise Refusal(f"{name} holds nothing that an answer can be read from; make it with: {DUMP_COMMAND}")
+    unseen = tuple(Unseen(plural, "the dump holds none") for plural in missing)
+    return gathering.snapshot(where=f"the dump {name}", now=_latest(gathering), gates=gates, unseen=unseen)
+
+
+def gathered(path: str, namespace: str = "default") -> tuple[Gathering, str]:
+    """The objects of a file (- for standard input), and what to call it."""
     if path == "-":
         data, name = sys.stdin.buffer.read(), "standard input"
     else:
@@ -328,14 +341,7 @@ def read_dump(path: str, namespace: str, gates: FeatureGates, files: Sequence[st
             if not isinstance(document.value, dict):
                 raise Refusal(f"{name}:{document.line}: an object is expected here")
             gathering.add_tree(document.value, f"{name}:{document.line}", namespace)
-    if files:
-        gathering.add_files(files, namespace)
-        gathering.create_claims()
-    missing = [PLURALS[kind] for kind in ("Node", "ResourceSlice") if kind not in gathering.kinds]
-    if missing and not gathering.kinds & {"Pod", "ResourceClaim"}:
-        raise Refusal(f"{name} holds nothing that an answer can be read from; make it with: {DUMP_COMMAND}")
-    unseen = tuple(Unseen(plural, "the dump holds none") for plural in missing)
-    return gathering.snapshot(where=f"the dump {name}", now=_latest(gathering), gates=gates, unseen=unseen)
+    return gathering, name
 
 
 def _read_json(gathering: Gathering, data: bytes, name: str) -> None:

@@ -176,3 +176,42 @@ def test_a_clean_selector_has_no_findings() -> None:
     result = _examine(f'{_D} && {_A}.model == "Accel-A100"')
     assert result.findings == []
     assert result.repaired == ""
+
+
+def test_cards_that_just_miss_are_taken_when_nothing_matches() -> None:
+    big = _device(_GPU, f"{_GPU}/pool/big", {"capacity": {"memory": {"value": "80Gi"}}})
+    wanted = f'{_D} && {_C}.memory.compareTo(quantity("80Gi")) >= 0 && {_A}.?model.orValue("") == "Accel-H100"'
+    result = _examine(wanted, Fleet([*_fleet().devices, big]))
+    assert (result.matches, result.repaired_matches) == (0, 2)
+    assert result.repaired == wanted.replace("80Gi", "81559Mi")
+
+
+@pytest.mark.parametrize(
+    ("expression", "code", "repaired"),
+    [
+        (f'{_D} && {_C}.model == "Accel-A100"', "attributes-as-capacity", f'{_D} && {_A}.model == "Accel-A100"'),
+        ('device.attributes["model"].string == "Accel-A100"', "name-as-domain", f'{_A}.model == "Accel-A100"'),
+        (
+            f'{_D} && {_A}.driverVersion.compareTo(semver("550.54.08")) >= 0',
+            "invalid-version",
+            f'{_D} && {_A}.driverVersion.compareTo(semver("550.54.8")) >= 0',
+        ),
+        (
+            f'{_D} && {_C}.memory.isGreaterThan(quantity("40 GB"))',
+            "invalid-quantity",
+            f'{_D} && {_C}.memory.isGreaterThan(quantity("40G"))',
+        ),
+        ('device.driver == "example.com/gpu"', "impossible-driver", _D),
+        ("true", "always-true", ""),
+    ],
+)
+def test_finds_what_people_copy_from_elsewhere(expression: str, code: str, repaired: str) -> None:
+    result = _examine(expression)
+    assert code in _codes(result)
+    assert repaired in (result.repaired, result.repaired.replace(f"has({_A}.model) && ", ""))
+
+
+def test_a_text_that_is_too_long_is_not_worked_on() -> None:
+    result = _examine("(" * 200_000)
+    assert result.error
+    assert result.repaired == ""

@@ -151,3 +151,43 @@ def test_check_allocations_finds_what_is_handed_out_twice(dump: str, tmp_path: P
         assert result.return_value == code
         codes = [v["code"] for v in json.loads(result.output)["violations"]]
         assert codes == (["device-held-twice"] if count == 2 else ["node-selector-too-wide"][:0])
+
+
+NODES = """
+apiVersion: v1
+kind: Node
+metadata: {name: small}
+status: {allocatable: {cpu: "2", memory: 4Gi, pods: "10"}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: tainted}
+spec: {taints: [{key: k, effect: NoSchedule}]}
+status: {allocatable: {cpu: "8", memory: 4Gi, pods: "10"}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: runs, namespace: default}
+spec: {nodeName: small, containers: [{name: c, resources: {requests: {cpu: "1"}}}]}
+"""
+
+PLAIN = """
+apiVersion: v1
+kind: Pod
+metadata: {name: NAME}
+spec: {containers: [{name: c, resources: {requests: {cpu: "CPU"}}}]}
+---
+"""
+
+
+def test_a_pod_gets_no_node_that_can_not_take_it(tmp_path: Path) -> None:
+    (tmp_path / "dump.yaml").write_text(NODES)
+    pods = "".join(PLAIN.replace("NAME", f"p{i}").replace("CPU", cpu) for i, cpu in enumerate(("500m", "1", "400m")))
+    (tmp_path / "pods.yaml").write_text(pods)
+    result = call("-f", str(tmp_path / "pods.yaml"), "--dump", str(tmp_path / "dump.yaml"), "-o", "json")
+    answers = json.loads(result.output)["answers"]
+    # The second pod would fit beside the one that runs, but not beside the first as well.
+    assert [a["node"] for a in answers] == ["small", "", "small"]
+    assert "1 × Insufficient cpu" in answers[1]["problem"]
+    assert "1 × node(s) had untolerated taint" in answers[1]["problem"]
+    assert result.return_value == 3
