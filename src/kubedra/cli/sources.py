@@ -101,7 +101,7 @@ class Gathering:
         self.kinds.add(kind)
         field_name, type_ = TYPES[kind]
         try:
-            self.objects[field_name].append(codec.from_tree(type_, _newest_form(tree, kind, namespace)))
+            self.objects[field_name].append(_decoded(kind, type_, _newest_form(tree, kind, namespace)))
         except (msgspec.ValidationError, AttributeError, TypeError, ValueError, LookupError) as error:
             # What is no object of the kind fails in one way or another while it is brought into the newest form.
             why = str(error) if isinstance(error, msgspec.ValidationError) else f"it has not the form of a {kind}"
