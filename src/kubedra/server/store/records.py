@@ -70,6 +70,10 @@ class Record:
         self._tree = None
         self.derived = None
 
+    def forget_tree(self) -> None:
+        """Drops the shared tree: history is seldom looked into, and trees are what memory goes to."""
+        self._tree = None
+
     def __repr__(self) -> str:
         return f"<Record {self.key.text()} @{self.revision} {len(self.value)} bytes>"
 

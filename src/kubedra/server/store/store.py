@@ -202,6 +202,8 @@ class Store:
                 watch.push(event)
             for callback in self._on_commit:
                 callback(event)
+            if event.previous is not None:
+                event.previous.forget_tree()
             if not flight.future.done():
                 flight.future.set_result(event.record)
         self._trim(touched)
