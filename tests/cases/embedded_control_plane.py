@@ -57,7 +57,8 @@ async def serve(data_dir: Path, token: str) -> None:
     from kubedra.base.features import FeatureGates
     from kubedra.client.clock import RealClock
     from kubedra.controllers.manager import ControllerManager, ControllerSettings
-    from kubedra.scheduler import Scheduler, SchedulerSettings
+    from kubedra.scheduler.scheduler import Scheduler
+    from kubedra.scheduler.settings import SchedulerSettings
     from kubedra.server.in_process import InProcessClient
     from kubedra.server.server import Server
     from kubedra.server.settings import ServerSettings

@@ -13,9 +13,10 @@ import pytest
 from kubedra.api import core_v1, kinds
 from kubedra.api.errors import ApiError
 from kubedra.api.resource_v1 import ResourceClaim
-from kubedra.scheduler import Scheduler, SchedulerSettings
 from kubedra.scheduler.claim_writes import FINALIZER
 from kubedra.scheduler.queue import QueueSettings
+from kubedra.scheduler.scheduler import Scheduler
+from kubedra.scheduler.settings import SchedulerSettings
 from kubedra.server.in_process import InProcessClient
 from kubedra.server.server import Server
 from kubedra.server.settings import ServerSettings
