@@ -99,6 +99,12 @@ def explain_failure(error: BaseException) -> str | None:
 
     if isinstance(error, msgspec.ValidationError):
         return f"an object can't be read: {error}"
+    from kubedra.node.claims.checkpoint import CheckpointError
+    from kubedra.node.node_lock import NodeTaken
+    from kubedra.node.runtime.contract import StartError
+
+    if isinstance(error, CheckpointError | NodeTaken | StartError):
+        return str(error)
     if isinstance(error, ConnectionError):
         return f"the API server can't be reached: {error}"
     if isinstance(error, OSError):

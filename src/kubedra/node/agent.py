@@ -28,6 +28,7 @@ from kubedra.node.claims.preparing import ClaimPreparation
 from kubedra.node.device_plugins.manager import DevicePluginManager
 from kubedra.node.kubelet_api import KubeletApi, LogTarget, tls_context
 from kubedra.node.metrics import NodeMetrics
+from kubedra.node.node_lock import node_lock
 from kubedra.node.plugins.drivers import ConnectedDrivers
 from kubedra.node.plugins.watching import PluginHandler, PluginWatcher
 from kubedra.node.pods.orphans import clean_up, orphans
@@ -78,9 +79,13 @@ class Agent:
         self.port = 0
 
     async def run(self) -> None:
-        """Runs until cancelled."""
-        settings, waits, clock = self._settings, self._settings.waits, self._clock
+        """Runs until cancelled. Raises ``NodeTaken`` when the node's folder has an agent already."""
         self.paths.create()
+        async with node_lock(self.paths.pods_dir.parent / "agent.lock", self._settings.node, self._clock):
+            await self._run()
+
+    async def _run(self) -> None:
+        settings, waits, clock = self._settings, self._settings.waits, self._clock
         remove_leftovers(self.paths.checkpoint_dir, 0)
         remove_leftovers(self.paths.cdi_dir)
         gates = FeatureGates(settings.version, settings.feature_gates)
