@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -47,6 +48,20 @@ def _serve(part: Callable[[], Coroutine[Any, Any, None]]) -> None:
         run_async(work())
     except (StoreError, SocketPathTooLong) as error:
         raise Refusal(str(error)) from error
+
+
+def _end_with_stdin() -> None:
+    """Cancel this task when whoever holds the other end of standard input is gone."""
+    task = asyncio.current_task()
+    loop = asyncio.get_running_loop()
+
+    def readable() -> None:
+        if not os.read(0, 4096):
+            loop.remove_reader(0)
+            if task is not None:
+                task.cancel()
+
+    loop.add_reader(0, readable)
 
 
 def _gates(text: str) -> Any:
@@ -208,8 +223,11 @@ def driver() -> None:
 @click.option("--node", "nodes", multiple=True, metavar="NAME", help="Serve only this node of the fleet.")
 @DATA
 @RUN_DIR
+@click.option("--end-with-stdin", is_flag=True, hidden=True, help="End when standard input does.")
 @cluster_options
-def simulated(fleet: Path, nodes: tuple[str, ...], data: Path | None, run_dir: Path | None, target: Target) -> None:
+def simulated(
+    fleet: Path, nodes: tuple[str, ...], data: Path | None, run_dir: Path | None, end_with_stdin: bool, target: Target
+) -> None:
     """Serve the simulated cards of a fleet, through DRA drivers and device plugins."""
     from kubedra.client.clock import RealClock
     from kubedra.drivers.simulated.fleet import load
@@ -228,6 +246,8 @@ def simulated(fleet: Path, nodes: tuple[str, ...], data: Path | None, run_dir: P
 
     async def part() -> None:
         client = _client(target, "driver")
+        if end_with_stdin:
+            _end_with_stdin()
         try:
             await SimulatedDriver(client, settings, RealClock()).run()
         finally:

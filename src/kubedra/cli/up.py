@@ -105,8 +105,6 @@ async def _serve(folder: Path, fleet: Path | None, port: int | None, runtime: st
 
 
 def _detach(folder: Path, fleet: Path | None, port: int | None, runtime: str, feature_gates: str) -> None:
-    from kubedra.cluster.state import read_state
-    from kubedra.node.runtime.identity import is_running
     from kubedra.server.store.errors import StoreError
     from kubedra.server.store.folder import DataFolder
 
@@ -128,6 +126,20 @@ def _detach(folder: Path, fleet: Path | None, port: int | None, runtime: str, fe
         child = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, cwd=Path.cwd()
         )
+    try:
+        _await_ready(child, folder, log_path, start, began)
+    except BaseException:
+        # Whoever gives up waiting must not leave a cluster behind that nobody knows of.
+        if child.poll() is None:
+            child.terminate()
+            child.wait()
+        raise
+
+
+def _await_ready(child: subprocess.Popen[bytes], folder: Path, log_path: Path, start: int, began: float) -> None:
+    from kubedra.cluster.state import read_state
+    from kubedra.node.runtime.identity import is_running
+
     while time.monotonic() - began < READY_SECONDS:
         said = log_path.read_bytes()[start:].decode(errors="replace")
         if child.poll() is not None:
@@ -157,7 +169,7 @@ def down(data: Path | None, output: str) -> None:
     from kubedra.cluster.processes import end_containers, end_process
     from kubedra.cluster.state import STATE_FILE, read_state
     from kubedra.node.runtime.identity import is_running
-    from kubedra.wire.paths import default_run_dir
+    from kubedra.wire.paths import default_run_dir, remove_run_dir
 
     folder = (data or default_data_folder()).absolute()
     state = read_state(folder)
@@ -171,7 +183,7 @@ def down(data: Path | None, output: str) -> None:
         if state.driver is not None:
             await end_process(state.driver, clock)
         await end_containers(folder, clock)
-        shutil.rmtree(default_run_dir(folder), ignore_errors=True)
+        remove_run_dir(default_run_dir(folder))
         (folder / STATE_FILE).unlink(missing_ok=True)
 
     progress("stopping the cluster")

@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import shutil
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -31,7 +30,7 @@ from kubedra.scheduler.settings import SchedulerSettings
 from kubedra.server.in_process import InProcessClient
 from kubedra.server.server import Server
 from kubedra.server.settings import ServerSettings
-from kubedra.wire.paths import default_run_dir
+from kubedra.wire.paths import default_run_dir, remove_run_dir
 
 log = logging.getLogger(__name__)
 
@@ -203,10 +202,12 @@ class Cluster:
             str(self.run_dir),
             "--kubeconfig",
             str(self.server.part_kubeconfig_path("drivers")),
+            # A pipe that breaks when this process dies, however it dies: no driver is left that nobody knows of.
+            "--end-with-stdin",
         ]
         with (logs / "driver.log").open("ab") as out:
             self._driver = await asyncio.create_subprocess_exec(
-                *command, stdin=asyncio.subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
+                *command, stdin=asyncio.subprocess.PIPE, stdout=out, stderr=out, start_new_session=True
             )
         self._save()
         try:
@@ -250,7 +251,7 @@ class Cluster:
         await self.server.stop()
         if containers:
             await end_containers(self.settings.data_dir, self.clock)
-            shutil.rmtree(self.run_dir, ignore_errors=True)
+            remove_run_dir(self.run_dir)
         with contextlib.suppress(OSError):
             (self.settings.data_dir / STATE_FILE).unlink()
 

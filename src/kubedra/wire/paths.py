@@ -7,8 +7,10 @@ at 107 bytes whatever the data folder is called. Upstream counterpart: /var/lib/
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import shutil
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,15 +47,26 @@ def default_run_dir(data_dir: Path) -> Path:
     return Path(tempfile.gettempdir()) / f"kubedra-{os.getuid()}" / digest
 
 
+def remove_run_dir(run_dir: Path) -> None:
+    """Remove a run folder and, when it was the last one, the private folder that holds them."""
+    shutil.rmtree(run_dir, ignore_errors=True)
+    if run_dir.parent.name.startswith("kubedra"):
+        with contextlib.suppress(OSError):
+            run_dir.parent.rmdir()
+
+
 def make_private(folder: Path) -> Path:
     """Create ``folder`` with mode 0700 below its nearest existing parent; refuse one that another user owns."""
-    missing = []
-    current = folder
-    while not current.exists():
-        missing.append(current)
-        current = current.parent
-    for part in reversed(missing):
-        part.mkdir(mode=0o700, exist_ok=True)
+    while not folder.exists():
+        missing = []
+        current = folder
+        while not current.exists():
+            missing.append(current)
+            current = current.parent
+        # A cluster that stops removes empty parents: they may go while we are at it.
+        with contextlib.suppress(FileNotFoundError):
+            for part in reversed(missing):
+                part.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_uid != os.getuid():
         raise PermissionError(f"the folder {folder} belongs to another user; choose another run folder")
     return folder

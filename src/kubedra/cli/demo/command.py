@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -42,6 +43,9 @@ def demo(keep: bool, runtime: str, output: str) -> int:
     examples = examples_folder()
     if not (examples / "demo" / "fleet.yaml").exists():
         raise Refusal(f"the example files of the demo are not in {examples}; install kubedra from a full checkout")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # Ends as Ctrl-C does: nothing may be left behind.
+        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
     folder = Path(tempfile.mkdtemp(prefix="kubedra-demo-"))
     data = folder / "data"
     began = time.monotonic()

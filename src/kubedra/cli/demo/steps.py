@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections import Counter
@@ -194,7 +195,9 @@ def kill(state: Running) -> list[int]:
     if state.driver is not None:
         pids.append(state.driver.pid)
     for pid in pids:
-        os.kill(pid, signal.SIGKILL)
+        # The driver ends by itself when it hears that the cluster died; it may have been quicker.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     return pids
 
 
