@@ -27,7 +27,7 @@ lint: setup-dev
 
 bench: setup-dev
 	@echo "== benchmarks: JSON lines, each beside the figure recorded before"
-	@for b in $$(grep -l __main__ benchmarks/*.py); do echo "-- $$b"; $(BIN)/python $$b || exit 1; done
+	@for b in $$(grep -l __main__ benchmarks/*.py); do echo "-- $$b"; PYTHONPATH=. $(BIN)/python $$b || exit 1; done
 
 docs: setup-dev
 	@echo "== writing the reference pages from the code"

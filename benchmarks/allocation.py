@@ -11,7 +11,6 @@ from __future__ import annotations
 import copy
 import gc
 import importlib.util
-import json
 import statistics
 import sys
 import time
@@ -22,6 +21,7 @@ from typing import Any
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "src"), str(Path(__file__).resolve().parents[1])]
 
 from benchmarks import allocation_scenarios  # noqa: E402
+from benchmarks.recording import emit  # noqa: E402
 from kubedra.allocation import Allocator, Features, Inventory, Ledger  # noqa: E402
 from kubedra.allocation.engine import cel_engine  # noqa: E402
 from kubedra.allocation.finder import Finder, Found  # noqa: E402
@@ -139,7 +139,7 @@ def with_new_selector(scenario: dict[str, Any], number: int) -> list[ResourceCla
 
 
 def report(**values: Any) -> None:
-    print(json.dumps({k: round(v, 3) if isinstance(v, float) else v for k, v in values.items()}), flush=True)
+    emit("allocation", {k: round(v, 3) if isinstance(v, float) else v for k, v in values.items()})
 
 
 def measure(scenario: dict[str, Any], repeat: int = 21) -> None:
@@ -208,4 +208,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main([argument for argument in sys.argv[1:] if argument != "--record"])

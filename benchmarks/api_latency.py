@@ -8,7 +8,6 @@ Meanwhile one client reads a small object over and over: its median and 99th per
 from __future__ import annotations
 
 import asyncio
-import json
 import statistics
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.recording import emit
 from kubedra.api import kinds
 from kubedra.client import kubeconfig
 from kubedra.client.https import HttpsClient
@@ -70,7 +70,7 @@ async def measure(client: HttpsClient) -> dict[str, Any]:
     busy = await latencies(client, SECONDS)
     pods = (await client.list(kinds.POD, "default")).items
     pending = sum(any(c.type == "PodScheduled" and c.status == "False" for c in p.status.conditions) for p in pods)
-    return {"benchmark": "api latency", "idle_ms": idle, "hard_claims_ms": busy, "pods_found_impossible": pending}
+    return {"idle_ms": idle, "hard_claims_ms": busy, "pods_found_impossible": pending}
 
 
 async def latencies(client: HttpsClient, seconds: float) -> dict[str, float]:
@@ -102,7 +102,7 @@ def main() -> None:
                 finally:
                     await client.close()
 
-            print(json.dumps(asyncio.run(call())))
+            emit("api_latency", asyncio.run(call()))
         finally:
             subprocess.run([*run, "down", "--data", folder], check=True, stdout=subprocess.DEVNULL)
 

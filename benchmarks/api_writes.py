@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import multiprocessing
 import resource
 import tempfile
@@ -20,6 +19,7 @@ from typing import Any
 
 import uvloop
 
+from benchmarks.recording import emit
 from kubedra.api import kinds
 from kubedra.client.https import HttpsClient
 from kubedra.client.kubeconfig import Connection
@@ -196,13 +196,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--writes", type=int, default=2000)
     parser.add_argument("--clients", type=int, default=32)
+    parser.add_argument("--record", action="store_true", help="write what was measured to recorded.json")
     options = parser.parse_args()
-    results: dict[str, Any] = {"benchmark": "api_writes", "target_cpu_ms_per_write": TARGET_MS}
     for name, run in (("in_process", in_process), ("https", over_https)):
         with tempfile.TemporaryDirectory() as folder:
             steps = uvloop.run(run(Path(folder) / "data", options.clients, options.writes))
-        results[name] = {"mean_cpu_ms_per_write": _mean(steps), "steps": steps}
-    print(json.dumps(results, indent=2))
+        line = {"transport": name, "target_cpu_ms_per_write": TARGET_MS, "mean_cpu_ms_per_write": _mean(steps)}
+        emit("api_writes", {**line, "steps": steps})
 
 
 if __name__ == "__main__":

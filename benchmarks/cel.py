@@ -5,7 +5,6 @@ Run by hand: ``python benchmarks/cel.py``. Figures are medians of repeated runs.
 
 from __future__ import annotations
 
-import json
 import statistics
 import sys
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
+from benchmarks.recording import emit
 from kubedra import cel
 from kubedra.base.features import FeatureGates
 
@@ -80,18 +80,17 @@ def main() -> None:
         def compile_one(text: str = text) -> None:
             cel.compile_selector(text, features=_GATES, version="1.37", stored=True)
 
-        print(
-            json.dumps(
-                {
-                    "selector": name,
-                    "compile_us": _median_us(compile_one, 50),
-                    "evaluate_us": round(_median_us(evaluate_all, 20) / len(devices), 3),
-                    "key_us": round(_median_us(key_all, 20) / len(devices), 3),
-                    "estimated_cost": selector.estimated_cost,
-                }
-            )
+        emit(
+            "cel",
+            {
+                "selector": name,
+                "compile_us": _median_us(compile_one, 50),
+                "evaluate_us": round(_median_us(evaluate_all, 20) / len(devices), 3),
+                "key_us": round(_median_us(key_all, 20) / len(devices), 3),
+                "estimated_cost": selector.estimated_cost,
+            },
         )
-    print(json.dumps({"device_conversion_us": _median_us(lambda: _device(3), 200)}))
+    emit("cel", {"device_conversion_us": _median_us(lambda: _device(3), 200)})
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import json
 import timeit
 from typing import Any
 
+from benchmarks.recording import emit
 from kubedra.api import kinds, schema
 from kubedra.server import patch
 
@@ -105,7 +106,7 @@ def main() -> None:
         run()
         count = 2000
         out[name] = round(min(timeit.repeat(run, number=count, repeat=5)) / count * 1e6, 1)
-    print(json.dumps({"microseconds": out, "managers": len(entries)}, indent=2))
+    emit("patches", {"microseconds": out, "managers": len(entries)})
 
 
 if __name__ == "__main__":

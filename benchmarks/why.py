@@ -20,6 +20,7 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "src"), str(Path(__file__).resolve().parents[1])]
 
+from benchmarks.recording import emit  # noqa: E402
 from kubedra.allocation.reasons import explain  # noqa: E402
 from kubedra.base.features import FeatureGates  # noqa: E402
 from kubedra.cli.sources import read_dump  # noqa: E402
@@ -195,9 +196,10 @@ def measure(nodes: int, case: str) -> dict[str, Any]:
 
 def main() -> None:
     """Measure the cases."""
-    nodes = int(sys.argv[1]) if len(sys.argv) > 1 else 5000
+    given = [argument for argument in sys.argv[1:] if argument.isdigit()]
+    nodes = int(given[0]) if given else 5000
     for case in ("none", "full", "split"):
-        print(json.dumps(measure(nodes, case)), flush=True)
+        emit("why", measure(nodes, case))
 
 
 if __name__ == "__main__":
