@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from kubedra.allocation.amounts import offered
 from kubedra.api.core_v1 import Container, ContainerExtendedResourceRequest, Pod
 from kubedra.api.meta_v1 import ObjectMeta, OwnerReference
 from kubedra.api.resource_v1 import (
@@ -123,9 +124,9 @@ def is_extended_name(resource: str) -> bool:
     """Whether a resource is neither native nor something else with a slash."""
     if resource.startswith(IMPLICIT_PREFIX):
         return True
-    domain, slash, _ = resource.partition("/")
-    native = domain == "kubernetes.io" or domain.endswith(".kubernetes.io")
-    return bool(slash) and not native and not resource.startswith("requests.")
+    # Upstream looks for the text anywhere: names in a domain that only ends in it are native as well.
+    native = "kubernetes.io/" in resource
+    return "/" in resource and not native and not resource.startswith("requests.")
 
 
 def provider(resource: str, has_class: bool, allocatable: Mapping[str, str]) -> Provider:
@@ -135,7 +136,7 @@ def provider(resource: str, has_class: bool, allocatable: Mapping[str, str]) -> 
     to the check of the node's resources, "nobody" makes the node unfit (``cannot fit resource``).
     """
     text = allocatable.get(resource)
-    if text is not None and Quantity.parse(text).nano > 0:
+    if text is not None and offered(text).nano > 0:
         return "device-plugin"
     if has_class:
         return "classes"

@@ -7,13 +7,14 @@ dump, or a fleet file. What one pod gets is taken for the next.
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import click
 import msgspec
 
 from kubedra.base.features import VERSIONS, FeatureGates
 from kubedra.cli.connect import Target, cluster_options
-from kubedra.cli.output import JSON_OUTPUT, print_json
+from kubedra.cli.output import JSON_OUTPUT, Refusal, print_json
 
 
 @click.command()
@@ -45,7 +46,9 @@ def allocate(
         return _scenarios(kubernetes_version or "1.37")
     if not files:
         raise click.UsageError("give scenarios with --jsonl, or pods and claims with -f FILE")
+    from kubedra.cli.admitting import Admission
     from kubedra.cli.allocating import World, answer, as_tree, print_answers, upgrade_changes
+    from kubedra.cli.placing import workload_pods
     from kubedra.cli.sources import Gathering, Source
 
     FeatureGates.parse(feature_gates)
@@ -54,10 +57,30 @@ def allocate(
     cluster = source.read(namespace)
     gates = cluster.gates
     wanted = Gathering()
-    wanted.add_files(files, namespace)
+    labels = {found.metadata.name: found.metadata.labels for found in cluster.namespaces}
+    admission = Admission(gates, labels.get)
+    made: list[dict[str, Any]] = []
+    newest = Admission(FeatureGates(VERSIONS[-1], gates.overrides), labels.get)
+
+    def judge(tree: dict[str, Any], namespace: str) -> None:
+        admission.judge(tree, namespace)
+        newest.judge(tree, namespace)
+        made.extend(workload_pods(tree))
+
+    wanted.add_files(files, namespace, judge)
+    for tree in made:
+        wanted.add_tree(tree, "a workload's pod", namespace)
+    if not wanted.objects["pods"] and not wanted.objects["claims"]:
+        raise Refusal(
+            f"{', '.join(files)}: there is no Pod, ResourceClaim, Deployment, ReplicaSet, StatefulSet or Job in it"
+        )
+    for found in wanted.objects["classes"]:
+        fault = admission.fault("DeviceClass", namespace, found.metadata.name)
+        if fault:
+            raise Refusal(fault)
     world = World.of(cluster, wanted)
-    answers = answer(world, gates)
-    changes = upgrade_changes(answers, world, gates)
+    answers = answer(world, gates, admission.fault)
+    changes = upgrade_changes(answers, world, gates, newest.fault)
     if output == "json":
         print_json(as_tree(answers, gates, changes))
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -110,8 +110,15 @@ class _Cluster:
         return str(uuid.UUID(hashlib.sha256(f"share {self._shares}".encode()).hexdigest()[:32], version=4))
 
 
-def answer(objects: World, gates: FeatureGates) -> list[Answer]:
-    """Allocate for every pod of the files, then for every claim that none of them uses."""
+def _no_fault(kind: str, namespace: str, name: str) -> str:
+    return ""
+
+
+def answer(objects: World, gates: FeatureGates, fault: Callable[[str, str, str], str] = _no_fault) -> list[Answer]:
+    """Allocate for every pod of the files, then for every claim that none of them uses.
+
+    ``fault`` says why an API server would refuse an object (kind, namespace, name), or "".
+    """
     cluster = _Cluster(objects, gates)
     claims = {(c.metadata.namespace, c.metadata.name): c for c in objects.claims}
     templates = {(t.metadata.namespace, t.metadata.name): t for t in objects.templates}
@@ -119,9 +126,11 @@ def answer(objects: World, gates: FeatureGates) -> list[Answer]:
     answers = []
     for pod in objects.pods:
         mine: list[ResourceClaim] = []
-        problem = ""
+        problem = fault("Pod", pod.metadata.namespace, pod.metadata.name)
         for entry in pod.spec.resource_claims:
             namespace = pod.metadata.namespace
+            problem = problem or fault("ResourceClaim", namespace, entry.resource_claim_name or "")
+            problem = problem or fault("ResourceClaimTemplate", namespace, entry.resource_claim_template_name or "")
             if entry.resource_claim_name:
                 claim = claims.get((namespace, entry.resource_claim_name))
                 used.add((namespace, entry.resource_claim_name))
@@ -138,7 +147,10 @@ def answer(objects: World, gates: FeatureGates) -> list[Answer]:
     for claim in objects.wanted:
         place = (claim.metadata.namespace, claim.metadata.name)
         if place not in used:
-            answers.append(_place(cluster, f"claim {'/'.join(place)}", None, [claim], claims))
+            problem, subject = fault("ResourceClaim", *place), f"claim {'/'.join(place)}"
+            answers.append(
+                Answer(subject, problem=problem) if problem else _place(cluster, subject, None, [claim], claims)
+            )
     return answers
 
 
@@ -227,13 +239,18 @@ def _merged(old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
     return list(found.values())
 
 
-def upgrade_changes(answers: Sequence[Answer], objects: World, gates: FeatureGates) -> list[str]:
+def upgrade_changes(
+    answers: Sequence[Answer],
+    objects: World,
+    gates: FeatureGates,
+    fault: Callable[[str, str, str], str] = _no_fault,
+) -> list[str]:
     """What the newest version would answer otherwise, one line each; nothing when this is the newest."""
     newest = VERSIONS[-1]
     if gates.version == newest:
         return []
     changes = []
-    for mine, theirs in zip(answers, answer(objects, FeatureGates(newest, gates.overrides)), strict=True):
+    for mine, theirs in zip(answers, answer(objects, FeatureGates(newest, gates.overrides), fault), strict=True):
         if mine.fits != theirs.fits:
             verb = f"would fit on {theirs.node}" if theirs.fits else f"would not fit: {theirs.problem}"
             changes.append(f"with Kubernetes {newest} {mine.subject} {verb}")

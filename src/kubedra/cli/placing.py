@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -17,6 +18,9 @@ from kubedra.scheduler import filters
 from kubedra.scheduler.pods import is_finished, pod_info
 from kubedra.scheduler.view import ClusterView
 
+# Where a workload says how many pods it wants.
+_WORKLOADS = {"Deployment": "replicas", "ReplicaSet": "replicas", "StatefulSet": "replicas", "Job": "parallelism"}
+_MOST_PODS = 1000
 _PLENTY = {"cpu": "1M", "memory": "1Ei", "ephemeral-storage": "1Ei", "pods": "1M"}
 
 
@@ -51,6 +55,29 @@ class Places:
     def take(self, pod: Pod, node: str) -> None:
         """Count a pod on a node."""
         self._view.assume(pod_info(_with_uid(pod)), node)
+
+
+def workload_pods(tree: dict[str, Any]) -> list[dict[str, Any]]:
+    """The pods that a workload of a file would make, numbered; none for other kinds."""
+    spec, metadata = tree.get("spec"), tree.get("metadata")
+    if tree.get("kind") not in _WORKLOADS or not isinstance(spec, dict) or not isinstance(metadata, dict):
+        return []
+    template, count = spec.get("template"), spec.get(_WORKLOADS[tree["kind"]], 1)
+    if not isinstance(template, dict) or not isinstance(count, int):
+        return []
+    given = template.get("metadata")
+    labels = given.get("labels") if isinstance(given, dict) else None
+    head = {"namespace": metadata.get("namespace"), "labels": labels}
+    head = {key: value for key, value in head.items() if value}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {**head, "name": f"{metadata.get('name', '')}-{number}"},
+            "spec": template.get("spec") or {},
+        }
+        for number in range(min(count, _MOST_PODS))
+    ]
 
 
 def summary(rejected: dict[str, str]) -> str:

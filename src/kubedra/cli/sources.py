@@ -143,8 +143,13 @@ class Gathering:
         fields: dict[str, Any] = {name: tuple(found) for name, found in self.objects.items()}
         return Snapshot(**(fields | more))
 
-    def add_files(self, paths: Sequence[str], namespace: str) -> None:
-        """Add the objects of files as kubectl would apply them: what is there already under a name is replaced."""
+    def add_files(
+        self, paths: Sequence[str], namespace: str, judge: Callable[[dict[str, Any], str], None] | None = None
+    ) -> None:
+        """Add the objects of files as kubectl would apply them: what is there already under a name is replaced.
+
+        ``judge`` gets each object as it stands in its file.
+        """
         from kubedra.base import yaml
 
         for path in paths:
@@ -152,6 +157,11 @@ class Gathering:
             fresh = Gathering()
             for document in yaml.load_all(text, path):
                 if isinstance(document.value, dict):
+                    if judge is not None:
+                        items = document.value.get("items")
+                        for tree in items if isinstance(items, list) else [document.value]:
+                            if isinstance(tree, dict):
+                                judge(tree, namespace)
                     fresh.add_tree(document.value, f"{path}:{document.line}", namespace)
                 elif document.value is not None:
                     raise Refusal(f"{path}:{document.line}: an object is expected here")

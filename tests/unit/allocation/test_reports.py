@@ -1,20 +1,19 @@
-"""Public bug reports as tests, by their number in the collection of reports (sections A to E)."""
+"""Public bug reports as tests, by their number in the collection of reports (sections A to D).
+
+Section E is in test_bridge_reports.py; what the API server must refuse is in tests/unit/validation/test_reports.py.
+"""
 
 from __future__ import annotations
 
 import time
 
 from kubedra.allocation.allocator import Allocator
-from kubedra.allocation.bridge import ResourceNames, bridge_claim, bridged_resources, provider
 from kubedra.allocation.engine import cel_engine
 from kubedra.allocation.features import Features
 from kubedra.allocation.finder import Aborted, Finder
 from kubedra.allocation.ledger import Ledger
 from kubedra.allocation.reasons import explain
 from kubedra.allocation.scenario import claims_of, load
-from kubedra.api.codec import from_tree
-from kubedra.api.core_v1 import Pod
-from kubedra.api.resource_v1 import DeviceClass
 from tests.unit.allocation.scenarios import (
     DRIVER,
     Tree,
@@ -448,54 +447,15 @@ def test_c52_all_fails_on_a_tainted_device_for_admins_too() -> None:
     assert devices_of(answer(world(tainted, claim(exactly(1, adminAccess=True))))) is None
 
 
-# -- E. extended-resource bridge --------------------------------------------------------------------------------------
-
-
-def gpu_class(name: str = "gpu", created: str = "2026-01-01T00:00:00Z") -> DeviceClass:
-    metadata = {"name": name, "creationTimestamp": created}
-    return from_tree(DeviceClass, {"metadata": metadata, "spec": {"extendedResourceName": "example.com/gpu"}})
-
-
-def pod_of(resource: str) -> Pod:
-    container = {"name": "c", "resources": {"limits": {resource: "1"}, "requests": {resource: "1"}}}
-    return from_tree(Pod, {"metadata": {"name": "p"}, "spec": {"containers": [container]}})
-
-
-def test_c54_both_names_of_a_class_work() -> None:
-    names = ResourceNames([gpu_class()])
-    for resource in ("example.com/gpu", "deviceclass.resource.kubernetes.io/gpu"):
-        classes = bridged_resources(pod_of(resource), names)
-        (request,) = bridge_claim(pod_of(resource), classes).requests
-        assert request.exactly is not None
-        assert (request.name, request.exactly.device_class_name) == ("container-0-request-0", "gpu")
-
-
-def test_c56_a_class_that_comes_later_is_found() -> None:
-    names = ResourceNames()
-    assert bridged_resources(pod_of("example.com/gpu"), names) == {}
-    names.update(gpu_class())
-    assert list(bridged_resources(pod_of("example.com/gpu"), names)) == ["example.com/gpu"]
-    names.update(gpu_class("newer", "2026-02-01T00:00:00Z"))
-    assert names.class_for("example.com/gpu").metadata.name == "newer"  # type: ignore[union-attr]
-    names.update(None, "newer")
-    assert names.class_for("example.com/gpu").metadata.name == "gpu"  # type: ignore[union-attr]
-
-
-def test_c57_zero_allocatable_means_the_device_plugin_is_gone() -> None:
-    assert provider("example.com/gpu", True, {"example.com/gpu": "0"}) == "classes"
-    assert provider("example.com/gpu", True, {}) == "classes"
-    assert provider("example.com/gpu", True, {"example.com/gpu": "8"}) == "device-plugin"
-    assert provider("example.com/gpu", False, {"example.com/gpu": "0"}) == "node"
-    assert provider("example.com/gpu", False, {}) == "nobody"
-
-
-def test_c58_a_node_with_both_uses_its_plugin_alone() -> None:
-    assert provider("example.com/gpu", True, {"example.com/gpu": "8"}) == "device-plugin"
-
-
 def test_ledger_ignores_share_ids_when_nothing_can_be_shared() -> None:
     scenario = world([resource_slice("s", [shared("d1", 2)])], claim(exactly(1)))
     scenario["allocated"] = [taken("other", ("d1", "s1", {"c": "1"}))]
     scenario["features"] = {"DRAConsumableCapacity": False}
     assert devices_of(answer(scenario)) is None
     assert isinstance(Ledger(False).claims(), tuple)
+
+
+def test_c46_a_constraint_on_a_name_with_two_slashes_is_met_by_nobody() -> None:
+    slices = [resource_slice("s", [device("a", attributes={"a/b/c": 1})])]
+    assert devices_of(answer(world(slices, claim(exactly(1), constraints=[{"matchAttribute": "x/b/c"}])))) is None
+    assert devices_of(answer(world(slices, claim(exactly(1), constraints=[{"matchAttribute": "a/b/c"}])))) == ["a"]

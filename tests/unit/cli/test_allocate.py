@@ -191,3 +191,32 @@ def test_a_pod_gets_no_node_that_can_not_take_it(tmp_path: Path) -> None:
     assert "1 × Insufficient cpu" in answers[1]["problem"]
     assert "1 × node(s) had untolerated taint" in answers[1]["problem"]
     assert result.return_value == 3
+
+
+def test_a_claim_that_no_server_would_take_does_not_fit(tmp_path: Path, dump: str) -> None:
+    path = tmp_path / "claim.yaml"
+    path.write_text(
+        "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: x}, "
+        "spec: {devices: {requests: [{name: r, deviceClassName: c, count: 2}]}}}"
+    )
+    result = call("-f", str(path), "--dump", dump)
+    assert result.return_value == 3
+    assert 'the API server would refuse ResourceClaim x: unknown field "spec.devices.requests[0].deviceClassName"' in (
+        result.output
+    )
+    path.write_text(CLAIM.replace("NAME", "x").replace("COUNT", "-1"))
+    assert "spec.devices.requests[0].exactly.count: Invalid value: -1" in call("-f", str(path), "--dump", dump).output
+
+
+def test_a_workload_is_answered_for_pod_by_pod(tmp_path: Path, dump: str) -> None:
+    path = tmp_path / "deployment.yaml"
+    spec = "{containers: [{name: m}], resourceClaims: [{name: g, resourceClaimTemplateName: t}]}"
+    head = "apiVersion: apps/v1, kind: Deployment, metadata: {name: w}"
+    path.write_text(f"{{{head}, spec: {{replicas: 2, template: {{spec: {spec}}}}}}}\n---{POD.partition('---')[2]}")
+    result = call("-f", str(path), "--dump", dump, "-o", "json")
+    assert [(a["subject"], a["fits"]) for a in json.loads(result.output)["answers"]] == [
+        ("pod default/w-0", True),
+        ("pod default/w-1", True),
+    ]
+    path.write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}")
+    assert "there is no Pod, ResourceClaim" in str(call("-f", str(path), "--dump", dump).exception)
