@@ -53,7 +53,7 @@ async def _serve(folder: Path, fleet: Path | None, port: int | None, runtime: st
 
     from kubedra.base.features import FeatureGates
     from kubedra.cli import heap
-    from kubedra.cluster.embedded import Cluster, ClusterSettings
+    from kubedra.cluster.embedded import Cluster, ClusterSettings, PartRefused
     from kubedra.server.store.errors import StoreError
     from kubedra.wire.paths import SocketPathTooLong
 
@@ -88,6 +88,8 @@ async def _serve(folder: Path, fleet: Path | None, port: int | None, runtime: st
         if not stop.is_set():
             try:
                 await waiting
+            except PartRefused as error:
+                raise Refusal(str(error)) from error
             except TimeoutError:
                 click.echo(f"kubedra: not all nodes and slices are there after {READY_SECONDS:g} s", err=True)
             else:
@@ -143,7 +145,9 @@ def _await_ready(child: subprocess.Popen[bytes], folder: Path, log_path: Path, s
     while time.monotonic() - began < READY_SECONDS:
         said = log_path.read_bytes()[start:].decode(errors="replace")
         if child.poll() is not None:
-            text = "\n".join(line.removeprefix("kubedra: ") for line in said.strip().splitlines()[-5:])
+            # What it ended with comes last; before that parts may have told of their troubles.
+            _, _, last = f"\n{said.strip()}".rpartition("\nkubedra: ")
+            text = last if last != f"\n{said.strip()}" else "\n".join(said.strip().splitlines()[-5:])
             if not text and shutil.disk_usage(folder).free < LOG_ROOM:
                 text = f"the disk of the data folder {folder} is full; free some space and try again"
             raise Refusal(text or f"the cluster ended at once; see {log_path}")

@@ -52,6 +52,18 @@ class ClusterSettings:
     with_driver: bool = True
 
 
+class PartRefused(Exception):
+    """A part can't run and trying again will not help; the text says what a person must do."""
+
+
+def _is_refusal(error: Exception) -> bool:
+    from kubedra.node.claims.checkpoint import CheckpointError
+    from kubedra.node.node_lock import NodeTaken
+    from kubedra.node.runtime.contract import StartError
+
+    return isinstance(error, CheckpointError | NodeTaken | StartError)
+
+
 class Cluster:
     """An embedded cluster. ``start`` returns when the API answers, ``ready`` when all is in place."""
 
@@ -74,6 +86,7 @@ class Cluster:
         self._clients: list[InProcessClient] = []
         self._driver: asyncio.subprocess.Process | None = None
         self._scheduler: Scheduler | None = None
+        self._refused = ""
         # The revision that a cluster continues from; 0 when it is new.
         self._started_at = 0
 
@@ -168,8 +181,12 @@ class Cluster:
                 started = self.clock.monotonic()
                 try:
                     await run()
-                except Exception:
-                    log.exception("%s failed and is started again", name)
+                except Exception as error:
+                    if _is_refusal(error):
+                        self._refused = f"{name}: {error}"
+                        log.error("%s", self._refused)
+                    else:
+                        log.exception("%s failed and is started again", name)
                 if self.clock.monotonic() - started > 60:
                     delay = FIRST_RESTART_SECONDS
                 await self.clock.sleep(delay)
@@ -226,7 +243,10 @@ class Cluster:
             self._driver = None
 
     async def ready(self, timeout: float = 60.0) -> None:
-        """Wait until all nodes are Ready and all slices of the fleet are published. Raises TimeoutError."""
+        """Wait until all nodes are Ready and all slices of the fleet are published.
+
+        Raises TimeoutError, and PartRefused as soon as a part says that a person must do something first.
+        """
         if self._fleet is None:
             return
         from kubedra.cluster.nodes import fleet_is_ready
@@ -234,6 +254,8 @@ class Cluster:
         client = self.client()
         async with asyncio.timeout(timeout):
             while True:
+                if self._refused:
+                    raise PartRefused(self._refused)
                 asked = self.clock.monotonic()
                 if await fleet_is_ready(client, self._fleet, self._started_at):
                     return

@@ -3,8 +3,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from kubedra.api import kinds
-from kubedra.cluster.embedded import Cluster, ClusterSettings, running
+from kubedra.cluster.embedded import Cluster, ClusterSettings, PartRefused, running
 from kubedra.cluster.state import read_state
 
 
@@ -40,3 +42,18 @@ async def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None
         assert found.metadata.uid == made.metadata.uid
     finally:
         await again.stop()
+
+
+async def test_a_checkpoint_that_cant_be_trusted_is_a_sentence_at_once(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    (tmp_path / "fleet.yaml").write_text("kind: Fleet\npools:\n- name: pool\n")
+    cluster = Cluster(ClusterSettings(data, tmp_path / "fleet.yaml", port=0, with_driver=False))
+    checkpoints = data / "nodes" / "pool-0" / "checkpoints"
+    await cluster.start()
+    checkpoints.mkdir(parents=True, exist_ok=True)
+    (checkpoints / "dra_manager_state").write_text("garbage")
+    try:
+        with pytest.raises(PartRefused, match=r"agent pool-0: .*please drain node and remove DRA state file"):
+            await cluster.ready()
+    finally:
+        await cluster.stop()
