@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from kubedra.api import kinds
+from kubedra.api.errors import ApiError
 from kubedra.cli.connect import cluster_options
 from kubedra.cli.output import OUTPUT, print_json, print_table, print_yaml
 from kubedra.cli.reading import Reading, reading_options
@@ -152,7 +153,7 @@ async def _watch(
         try:
             table = await _fetch(client, kind.path(meta.get("namespace", ""), meta["name"]), {}, TABLE)
             _, rows = table_rows(table, wide=False, everywhere=everywhere and kind.namespaced)
-        except Exception:
+        except ApiError:
             rows = [[meta["name"], "deleted"]]
         for row in rows:
             click.echo("   ".join(str(c) for c in row))

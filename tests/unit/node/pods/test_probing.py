@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +12,7 @@ import pytest
 from kubedra.api.core_v1 import Container, ContainerPort, HTTPGetAction, HTTPHeader, Probe
 from kubedra.node.pods.handlers import ActionFailed, Actions
 from kubedra.node.pods.probing import Counter
+from tests.tools import require_tool
 from tests.unit.node.agents import Node
 from tests.unit.node.scripted_driver import until
 from tests.unit.node.test_agent import logs
@@ -21,8 +20,8 @@ from tests.unit.node.test_agent import logs
 
 @pytest.fixture(params=["process", "bwrap"])
 def node(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Node]:
-    if request.param == "bwrap" and shutil.which("bwrap") is None and not os.environ.get("CI"):
-        pytest.skip("bubblewrap is not installed")
+    if request.param == "bwrap":
+        require_tool("bwrap")
     made = Node(tmp_path, runtime=request.param)
     yield made
     made.close()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +16,7 @@ from kubedra.node.runtime.bwrap import BwrapRuntime, real_target, root_arguments
 from kubedra.node.runtime.contract import ContainerConfig, DeviceNode, Mount, Runtime, StartError
 from kubedra.node.runtime.identity import ProcessIdentity, identify, is_running, send_signal
 from kubedra.node.runtime.process import ProcessRuntime
+from tests.tools import require_tool
 
 RUNTIMES = ["process", "bwrap"]
 
@@ -25,8 +24,7 @@ RUNTIMES = ["process", "bwrap"]
 @pytest.fixture(params=RUNTIMES)
 def runtime(request: pytest.FixtureRequest, tmp_path: Path) -> Runtime:
     if request.param == "bwrap":
-        if shutil.which("bwrap") is None and not os.environ.get("CI"):
-            pytest.skip("bubblewrap is not installed")
+        require_tool("bwrap")
         return BwrapRuntime(tmp_path / "pods")
     return ProcessRuntime(tmp_path / "pods")
 
@@ -179,8 +177,7 @@ async def test_process_volumes_are_named_in_the_environment(tmp_path: Path) -> N
 
 
 async def test_bwrap_isolates_and_mounts(tmp_path: Path) -> None:
-    if shutil.which("bwrap") is None and not os.environ.get("CI"):
-        pytest.skip("bubblewrap is not installed")
+    require_tool("bwrap")
     runtime = BwrapRuntime(tmp_path / "pods")
     volume = tmp_path / "volume"
     volume.mkdir()
