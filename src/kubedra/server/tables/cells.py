@@ -11,6 +11,9 @@ from typing import Any
 from kubedra.base.clock import parse_time
 
 Tree = dict[str, Any]
+_MODES = {
+    "ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP",
+}  # fmt: skip
 
 
 def duration(seconds: float) -> str:
@@ -114,3 +117,8 @@ def condition(tree: Tree, kind: str) -> Tree | None:
             result: Tree = found
             return result
     return None
+
+
+def access_modes(modes: list[str] | None) -> str:
+    """Volume access modes in upstream's short form."""
+    return ",".join(short for name, short in _MODES.items() if name in (modes or ()))

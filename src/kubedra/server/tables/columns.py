@@ -14,6 +14,7 @@ from typing import Any
 from kubedra.base.clock import parse_time
 from kubedra.server.tables import pods
 from kubedra.server.tables.cells import (
+    access_modes,
     condition,
     created,
     duration,
@@ -341,7 +342,7 @@ _LAYOUTS: dict[str, list[Column]] = {
         text("Status", lambda t: status(t).get("phase", "")),
         text("Volume", lambda t: spec(t).get("volumeName", "")),
         text("Capacity", lambda t: _value(t, "status", "capacity", "storage")),
-        text("Access Modes", lambda t: ",".join(status(t).get("accessModes") or ())),
+        text("Access Modes", lambda t: access_modes(status(t).get("accessModes"))),
         text("StorageClass", lambda t: spec(t).get("storageClassName", "")),
         text("VolumeAttributesClass", lambda t: spec(t).get("volumeAttributesClassName") or "<unset>"),
         AGE,
@@ -465,4 +466,8 @@ def _owner(tree: Tree) -> str:
 @cache
 def layout(storage: str) -> Layout:
     """The columns of a storage resource; Name and Age for kinds that have no others."""
-    return Layout(_LAYOUTS.get(storage, [NAME, AGE]))
+    if storage in _LAYOUTS:
+        return Layout(_LAYOUTS[storage])
+    from kubedra.server.tables.stored_kinds import LAYOUTS
+
+    return Layout(LAYOUTS.get(storage, [NAME, AGE]))
