@@ -209,6 +209,30 @@ def test_a_socket_path_that_is_too_long(tmp_path: Path, cluster: tuple[Path, Run
     assert not (tmp_path / "data").exists()
 
 
+def test_parts_that_are_told_nonsense(tmp_path: Path, cluster: tuple[Path, Running]) -> None:
+    kubeconfig = ("--kubeconfig", str(cluster[0] / "pki" / "agents.kubeconfig"))
+    folders = ("--data", str(tmp_path / "data"), "--run-dir", str(cluster[0].parent / "run"))
+    said = refused("agent", "--node", "N_1", *folders, *kubeconfig)
+    assert said.startswith('kubedra: Node "N_1" is invalid: ')
+    said = refused("agent", "--node", "n1", "--label", "a b=c", *folders, *kubeconfig)
+    assert "metadata.labels: Invalid value" in said
+    said = refused("driver", "simulated", "--fleet", str(DEMO_FLEET), "--node", "a3O-0", *folders, *kubeconfig)
+    assert said == f"kubedra: {DEMO_FLEET} has no node 'a3O-0'; did you mean 'a30-0'?"
+
+
+def test_keys_that_are_damaged(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    kubedra("up", "--detach", "--data", str(data), "--port", "0")
+    kubedra("down", "--data", str(data))
+    (data / "pki" / "server.key").write_text("garbage")
+    said = refused("server", "--data", str(data), "--port", "0")
+    assert said.startswith(f"kubedra: the keys and certificates in {data}/pki can't be used (")
+    assert said.endswith("remove that folder, and new ones are made")
+    shutil.rmtree(data / "pki")
+    kubedra("up", "--detach", "--data", str(data), "--port", "0")
+    kubedra("down", "--data", str(data))
+
+
 # ---- files ----
 
 GOOD = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: innocent\n---\n"

@@ -132,7 +132,10 @@ class Chaos:
         deployments: list[str] = []
         while self.made < PODS:
             while self.made > PODS * (self.killed + 2) // KILLS:
-                await asyncio.sleep(0.02)
+                # Nothing new until more was killed; meanwhile who holds devices makes room for who waits for them.
+                await asyncio.sleep(0.2)
+                if len(self.pods) > 4:
+                    await self.delete_pod(self.pods.pop(0), None)
             sort = chance.choices(("own", "ends", "shared", "deployment"), (4, 4, 1, 1))[0]
             template = {"resourceClaimTemplateName": chance.choice(("gpu-1", "gpu-1", "gpu-2"))}
             if sort == "own":
@@ -329,8 +332,8 @@ class Chaos:
             found += [
                 str(p) for p in paths.driver_data_dir.glob("*/*") if p.name not in ("checkpoint.json", "lock", METADATA)
             ]
-            found += [str(p) for p in paths.driver_data_dir.glob(f"*/{METADATA}/**/*") if p.is_file()]
-        found += [str(path) for path in self.parts.data.rglob(".*.tmp")]
+            found += [path for path in files_below(paths.driver_data_dir) if f"/{METADATA}/" in path]
+        found += [path for path in files_below(self.parts.data) if path.endswith(".tmp")]
         return found
 
     async def until(self, what: str, left: Callable[[], Awaitable[list[str]]], seconds: float) -> None:
@@ -344,6 +347,11 @@ class Chaos:
 def devices_of(claim: ResourceClaim) -> list[Device]:
     allocation = claim.status.allocation
     return [(r.driver, r.pool, r.device) for r in allocation.devices.results] if allocation is not None else []
+
+
+def files_below(folder: Path) -> list[str]:
+    """All files below a folder, from which others are just being removed."""
+    return [f"{parent}/{name}" for parent, _, names in os.walk(folder) for name in names]
 
 
 def driver_records(paths: NodePaths) -> list[dict[str, Any]]:

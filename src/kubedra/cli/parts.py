@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from kubedra.cli.connect import Target, cluster_options, default_data_folder, run_async, say_where
-from kubedra.cli.output import Refusal
+from kubedra.cli.output import Refusal, nearest
 
 GATES = click.option("--feature-gates", default="", metavar="A=true,B=false", help="Feature gates to change.")
 DATA = click.option(
@@ -235,8 +235,13 @@ def simulated(
     from kubedra.wire.paths import default_run_dir
 
     folder = (data or default_data_folder()).absolute()
+    described = load(fleet)
+    known = [name for name, _ in described.nodes()]
+    for name in nodes:
+        if name not in known:
+            raise Refusal(f"{fleet} has no node {name!r}{nearest(name, known)}")
     settings = SimulatedDriverSettings(
-        fleet=load(fleet),
+        fleet=described,
         data_dir=folder,
         run_dir=run_dir or default_run_dir(folder),
         nodes=frozenset(nodes),

@@ -60,13 +60,16 @@ class NodeRegistration:
         self._changed.set()
 
     async def register(self) -> None:
-        """Creates or takes over the Node; tries until it works."""
+        """Creates or takes over the Node; tries until it works. Raises ApiError when the node itself is invalid."""
         delay = 0.1
         while True:
             try:
                 await self._register()
                 return
             except (ApiError, ConnectionError) as error:
+                if isinstance(error, ApiError) and error.code in (400, 422):
+                    # What it was told about itself is wrong: waiting does not help.
+                    raise
                 log.warning("registering node %s: %s", self._settings.node, error)
             await self._clock.sleep(delay)
             delay = min(delay * 2, 7.0)

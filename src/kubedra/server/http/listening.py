@@ -28,6 +28,10 @@ class PortInUse(StoreError):
     """The port that was asked for is taken."""
 
 
+class DamagedKeys(StoreError):
+    """Keys and certificates that can't be read or do not belong together."""
+
+
 class JoinedWrites:
     """A transport that sends what one turn of the loop wrote as one piece: head and body of an answer together.
 
@@ -82,9 +86,15 @@ class CertificateProtocol(HttpToolsProtocol):
 
 
 def tls_context(certificate: Path, key: Path, authority: Path) -> ssl.SSLContext:
-    """A server context that asks for client certificates and takes connections without."""
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority))
-    context.load_cert_chain(certificate, key)
+    """A server context that asks for client certificates and takes connections without. Raises `DamagedKeys`."""
+    try:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority))
+        context.load_cert_chain(certificate, key)
+    except ssl.SSLError as error:
+        raise DamagedKeys(
+            f"the keys and certificates in {authority.parent} can't be used ({error.reason}); "
+            "remove that folder, and new ones are made"
+        ) from error
     context.verify_mode = ssl.CERT_OPTIONAL
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
