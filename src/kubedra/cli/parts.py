@@ -16,6 +16,7 @@ from typing import Any
 
 import click
 
+from kubedra.cli.admission import ADMISSION
 from kubedra.cli.connect import Target, cluster_options, default_data_folder, run_async, say_where
 from kubedra.cli.output import Refusal, nearest
 
@@ -82,11 +83,11 @@ def _client(target: Target, part: str) -> Any:
 @DATA
 @click.option("--port", type=click.IntRange(0, 65535), default=None, help="Port (default 6443, else the next free).")
 @click.option("--host", default="127.0.0.1", help="Address to listen on.")
-@click.option("--admission", default="", metavar="PLUGIN,…", help="Admission plugins that are off by default.")
+@ADMISSION
 @click.option("--admin-token", default="", metavar="TOKEN", help="Bearer token of the administrator (default: made).")
 @GATES
 def server(
-    data: Path | None, port: int | None, host: str, admission: str, admin_token: str, feature_gates: str
+    data: Path | None, port: int | None, host: str, admission: frozenset[str], admin_token: str, feature_gates: str
 ) -> None:
     """Run the API server alone."""
     from kubedra.server.server import Server
@@ -97,7 +98,7 @@ def server(
         host=host,
         port=port,
         feature_gates=_gates(feature_gates),
-        admission=frozenset(filter(None, admission.split(","))),
+        admission=admission,
         admin_token=admin_token,
     )
 

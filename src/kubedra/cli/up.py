@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from kubedra.cli.admission import ADMISSION
 from kubedra.cli.connect import default_data_folder, run_async
 from kubedra.cli.output import JSON_OUTPUT, Refusal, end_progress, print_json, progress
 
@@ -33,21 +34,32 @@ LOG_ROOM = 64 << 10
 @click.option("--port", type=click.IntRange(0, 65535), default=None, help="Port (default 6443, else the next free).")
 @click.option("--runtime", type=click.Choice(["process", "bwrap"]), default="process", help="How containers run.")
 @click.option("--feature-gates", default="", metavar="A=true,B=false", help="Feature gates to change.")
+@ADMISSION
 @click.option("--detach", is_flag=True, help="Return when the cluster is ready; it goes on in the background.")
-def up(fleet: Path | None, data: Path | None, port: int | None, runtime: str, feature_gates: str, detach: bool) -> None:
+def up(
+    fleet: Path | None,
+    data: Path | None,
+    port: int | None,
+    runtime: str,
+    feature_gates: str,
+    admission: frozenset[str],
+    detach: bool,
+) -> None:
     """Start a whole cluster on this machine: API server, controllers, scheduler, and the nodes of a fleet.
 
     Without a fleet there is a control plane only.
     """
     folder = (data or default_data_folder()).absolute()
     if detach:
-        _detach(folder, fleet, port, runtime, feature_gates)
+        _detach(folder, fleet, port, runtime, feature_gates, admission)
         return
     with contextlib.suppress(KeyboardInterrupt):
-        run_async(_serve(folder, fleet, port, runtime, feature_gates))
+        run_async(_serve(folder, fleet, port, runtime, feature_gates, admission))
 
 
-async def _serve(folder: Path, fleet: Path | None, port: int | None, runtime: str, feature_gates: str) -> None:
+async def _serve(
+    folder: Path, fleet: Path | None, port: int | None, runtime: str, feature_gates: str, admission: frozenset[str]
+) -> None:
     import asyncio
     import signal
 
@@ -66,6 +78,7 @@ async def _serve(folder: Path, fleet: Path | None, port: int | None, runtime: st
             port=port,
             runtime=runtime,
             feature_gates=FeatureGates.parse(feature_gates),
+            admission=admission,
         )
         cluster = Cluster(settings)
     except SocketPathTooLong as error:
@@ -106,7 +119,9 @@ async def _serve(folder: Path, fleet: Path | None, port: int | None, runtime: st
         end_progress()
 
 
-def _detach(folder: Path, fleet: Path | None, port: int | None, runtime: str, feature_gates: str) -> None:
+def _detach(
+    folder: Path, fleet: Path | None, port: int | None, runtime: str, feature_gates: str, admission: frozenset[str]
+) -> None:
     from kubedra.server.store.errors import StoreError
     from kubedra.server.store.folder import DataFolder
 
@@ -119,7 +134,12 @@ def _detach(folder: Path, fleet: Path | None, port: int | None, runtime: str, fe
     logs.mkdir(parents=True, exist_ok=True)
     log_path = logs / "kubedra.log"
     command = [sys.executable, "-m", "kubedra", "up", "--data", str(folder), "--runtime", runtime]
-    for option, value in (("--fleet", fleet), ("--port", port), ("--feature-gates", feature_gates or None)):
+    for option, value in (
+        ("--fleet", fleet),
+        ("--port", port),
+        ("--feature-gates", feature_gates or None),
+        ("--admission", ",".join(sorted(admission)) or None),
+    ):
         if value is not None:
             command += [option, str(value)]
     began = time.monotonic()

@@ -49,6 +49,8 @@ class ClusterSettings:
     runtime: str = "process"
     run_dir: Path | None = None
     feature_gates: FeatureGates = field(default_factory=FeatureGates)
+    # Admission plugins of the server beyond the default ones.
+    admission: frozenset[str] = frozenset()
     with_driver: bool = True
 
 
@@ -77,6 +79,7 @@ class Cluster:
                 host=settings.host,
                 port=settings.port,
                 feature_gates=settings.feature_gates,
+                admission=settings.admission,
                 # Nobody would ever take the taint from nodes without an agent; people make them to rehearse with.
                 taint_all_nodes=False,
             )
