@@ -41,7 +41,10 @@ def allocate(
     output: str,
     target: Target,
 ) -> int:
-    """Say which node and devices pods and claims would get, or why not (exit code 3)."""
+    """Say which node and devices pods and claims would get, or why not (exit code 3).
+
+    Where the search is cut off, the answer is "not known" (exit code 1).
+    """
     if jsonl:
         return _scenarios(kubernetes_version or "1.37")
     if not files:
@@ -85,7 +88,9 @@ def allocate(
         print_json(as_tree(answers, gates, changes))
     else:
         print_answers(answers, gates, changes)
-    return 0 if all(item.fits for item in answers) else 3
+    if any(not item.fits and not item.unknown for item in answers):
+        return 3
+    return 0 if all(item.fits for item in answers) else 1
 
 
 def _scenarios(version: str) -> int:

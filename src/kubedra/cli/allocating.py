@@ -42,6 +42,8 @@ class Answer:
     node: str = ""
     allocations: list[tuple[ResourceClaim, AllocationResult]] = field(default_factory=list)
     problem: str = ""
+    # The search was cut off: whether it fits is not known.
+    unknown: bool = False
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -191,7 +193,7 @@ def _place(
             mine.append(placeholder_claim(pod, bridge, f"{subject}/extended-resources"))
         finding = cluster.finder.find(mine, names)
         if isinstance(finding, Aborted):
-            return Answer(subject, problem=finding.error.message)
+            return Answer(subject, problem=finding.error.message, unknown=finding.error.timed_out)
         if isinstance(finding, Found) and (best is None or order[finding.node] < best[0]):
             best = order[finding.node], finding, mine
     if best is None:
@@ -272,7 +274,7 @@ def as_tree(answers: Sequence[Answer], gates: FeatureGates, changes: Sequence[st
         "answers": [
             {
                 "subject": item.subject,
-                "fits": item.fits,
+                "fits": None if item.unknown else item.fits,
                 "node": item.node,
                 "problem": item.problem,
                 "claims": [
@@ -289,7 +291,8 @@ def print_answers(answers: Sequence[Answer], gates: FeatureGates, changes: Seque
     """The answers for people."""
     for item in answers:
         if not item.fits:
-            click.echo(f"{item.subject}: does not fit: {item.problem}")
+            verdict = "not known whether it fits" if item.unknown else "does not fit"
+            click.echo(f"{item.subject}: {verdict}: {item.problem}")
             continue
         click.echo(f"{item.subject}: {item.node or 'fits'}")
         for claim, allocation in item.allocations:

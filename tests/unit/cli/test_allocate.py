@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from kubedra.allocation.finder import Aborted
+from kubedra.allocation.outcomes import AllocationError
 from kubedra.cli.allocate import allocate
 from kubedra.cli.check import check
 from tests.unit.allocation.scenarios import claim, device, exactly, resource_slice, world
@@ -220,3 +222,16 @@ def test_a_workload_is_answered_for_pod_by_pod(tmp_path: Path, dump: str) -> Non
     ]
     path.write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}")
     assert "there is no Pod, ResourceClaim" in str(call("-f", str(path), "--dump", dump).exception)
+
+
+def test_a_search_that_is_cut_off_is_not_reported_as_impossible(
+    tmp_path: Path, dump: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut = AllocationError("timed out trying to allocate devices", timed_out=True)
+    monkeypatch.setattr("kubedra.allocation.finder.Finder.find", lambda *_: Aborted("n1", cut))
+    path = tmp_path / "claim.yaml"
+    path.write_text(CLAIM.replace("NAME", "x").replace("COUNT", "1"))
+    result = call("-f", str(path), "--dump", dump)
+    assert result.output == "claim default/x: not known whether it fits: timed out trying to allocate devices\n"
+    assert result.return_value == 1
+    assert json.loads(call("-f", str(path), "--dump", dump, "-o", "json").output)["answers"][0]["fits"] is None
