@@ -71,6 +71,7 @@ class Cycle:
     def __init__(self, view: ClusterView, dra: DynamicResources, *, exhaustive_nodes: int = 16) -> None:
         self.view = view
         self.dra = dra
+        dra.declares = view.declares
         self._cache = CandidateCache(view)
         self._exhaustive = exhaustive_nodes
         self._start = 0

@@ -34,6 +34,10 @@ from kubedra.scheduler.nodes import NodeInfo
 from kubedra.scheduler.pods import PodInfo
 from kubedra.scheduler.verdicts import AttemptError, Refusal, Rejection, rejection
 
+OPTIONAL_OPERATIONS = "DRAOptionalNodeOperations"
+NOT_DECLARED = rejection(
+    DRA_PLUGIN, f"node does not declare the feature {OPTIONAL_OPERATIONS} that its devices need", unresolvable=True
+)
 CANNOT_ALLOCATE = rejection(DRA_PLUGIN, "cannot allocate all claims", unresolvable=True)
 NOT_AVAILABLE = rejection(DRA_PLUGIN, "resourceclaim not available on the node", unresolvable=True)
 STALE_EXTENDED = rejection(DRA_PLUGIN, "cannot schedule extended resource claim", unresolvable=True)
@@ -108,6 +112,8 @@ class DynamicResources:
         self.extended = extended
         self._binding_timeout = binding_timeout
         self._finder = Finder(allocator)
+        # Whether a node declares a feature; whoever knows the nodes says so.
+        self.declares: Callable[[str, str], bool] = lambda node, feature: True
 
     def __repr__(self) -> str:
         return f"<DynamicResources {self.store!r}>"
@@ -271,6 +277,9 @@ class DynamicResources:
     def _judge(self, state: DraState, node_name: str, outcome: Outcome) -> Rejection | AttemptError | None:
         match outcome:
             case Allocated(allocations=allocations):
+                if _skips_operations(allocations) and not self.declares(node_name, OPTIONAL_OPERATIONS):
+                    # Its agent would wait for a driver that never answers.
+                    return NOT_DECLARED
                 state.results[node_name] = allocations
                 return None
             case DoesNotFit():
@@ -349,6 +358,15 @@ class DynamicResources:
             mappings = self.extended.mappings_for(state.extended, extended)
             reserved.append(Reserved(extended, by_uid[extended.metadata.uid], extended=True, mappings=mappings))
         return tuple(reserved)
+
+
+def _skips_operations(allocations: Iterable[AllocationResult]) -> bool:
+    return any(
+        result.skip_node_operations
+        for allocation in allocations
+        if allocation.devices is not None
+        for result in allocation.devices.results
+    )
 
 
 def claim_name(pod: PodInfo, entry: PodResourceClaim) -> tuple[str, bool, str]:

@@ -111,6 +111,11 @@ class ClusterView:
         self._soft(info, +1)
         self._touch(info)
 
+    def declares(self, name: str, feature: str) -> bool:
+        """Whether the agent of a node declares a feature."""
+        info = self.nodes.get(name)
+        return info is not None and info.node is not None and feature in info.node.status.declared_features
+
     def set_pod(self, pod: PodInfo) -> None:
         """Take over a pod that is bound to a node: confirms an assumed one, replaces an older version."""
         self._assumed.discard(pod.uid)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from kubedra.scheduler.cycle import NoPlace, Placed
 from kubedra.scheduler.verdicts import AttemptError
@@ -192,3 +193,18 @@ def test_an_extended_resource_becomes_a_claim_where_the_node_has_none_of_it() ->
     assert reserved.extended
     assert [request.name for request in reserved.claim.spec.devices.requests] == ["container-0-request-0"]  # type: ignore[union-attr]
     assert [(m.container_name, m.request_name) for m in reserved.mappings] == [("c", "container-0-request-0")]
+
+
+def test_devices_that_skip_node_operations_need_a_node_that_declares_them() -> None:
+    cluster = with_devices(a=("x",))
+    skipping = slice_of("b", "y")
+    skipping = replace(skipping, spec=replace(skipping.spec, skip_node_operations=("*",)))
+    plain = node("b")
+    cluster.intake.node(None, plain, cluster.now)
+    cluster.add(skipping, claim("c", exactly("r", selector="all")))
+    assert cluster.node_of(using("p", "c")) == "a"
+    cluster.add(claim("d", exactly("r", selector="all")))
+    assert "does not declare the feature DRAOptionalNodeOperations" in cluster.refused(using("q", "d"))
+    declaring = replace(plain, status=replace(plain.status, declared_features=("DRAOptionalNodeOperations",)))
+    cluster.intake.node(plain, declaring, cluster.now)
+    assert cluster.node_of(using("q", "d")) == "b"
