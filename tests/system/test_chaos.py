@@ -73,6 +73,7 @@ class Chaos:
         self.pods: list[str] = []
         self.shared: list[str] = []
         self.made = self.killed = 0
+        self.deployments: list[str] = []
         self.done = False
         self.polls = self.answered = 0
         self.kills: dict[str, int] = defaultdict(int)
@@ -129,7 +130,6 @@ class Chaos:
     async def act(self) -> None:
         """Create pods of all sorts, and delete them, until there have been a hundred."""
         chance = self.chance
-        deployments: list[str] = []
         while self.made < PODS:
             while self.made > PODS * (self.killed + 2) // KILLS:
                 # Nothing new until more was killed; meanwhile who holds devices makes room for who waits for them.
@@ -153,17 +153,17 @@ class Chaos:
                 for part in "ab":
                     await self.create_pod(f"{claim}-{part}", RUNNING_ON, {"resourceClaimName": claim}, "Always")
                 self.made += 2
-            elif len(deployments) < 3:
+            elif len(self.deployments) < 3:
                 name = f"many-{self.made}"
                 labels = {"app": name}
                 pod = {"metadata": {"labels": labels}, "spec": self.pod_spec(RUNNING_ON, template, "Always")}
                 spec = {"replicas": 3, "selector": {"matchLabels": labels}, "template": pod}
                 await self.create(kinds.DEPLOYMENT, name, {"spec": spec})
-                deployments.append(name)
+                self.deployments.append(name)
                 self.made += 3
             else:
                 patch = {"spec": {"replicas": chance.randrange(4)}}
-                name = chance.choice(deployments)
+                name = chance.choice(self.deployments)
                 await self.surely(
                     lambda name=name, patch=patch: self.client.patch(kinds.DEPLOYMENT, name, patch, "default")
                 )
@@ -302,6 +302,36 @@ class Chaos:
 
     # ---- the end ----
 
+    async def calm_down(self) -> None:
+        """Leave one replica of each deployment, and nothing else."""
+        for name in self.deployments:
+            await self.surely(
+                lambda name=name: self.client.patch(kinds.DEPLOYMENT, name, {"spec": {"replicas": 1}}, "default")
+            )
+        for name in self.pods:
+            await self.delete_pod(name, None)
+        for pod in (await self.client.list(kinds.POD, "default")).items:
+            if not pod.metadata.owner_references:
+                await self.delete_pod(pod.metadata.name, None)
+
+    async def unhealed(self) -> list[str]:
+        """What is not as it should be once nobody kills any more: lost replicas, claims that nobody asked for."""
+        pods = (await self.client.list(kinds.POD, "default")).items
+        claims = {claim.metadata.name: claim for claim in (await self.client.list(kinds.RESOURCE_CLAIM)).items}
+        found = []
+        wanted = set(self.shared)
+        for pod in pods:
+            if pod.status.phase != "Running" or pod.metadata.deletion_timestamp:
+                found.append(f"pod {pod.metadata.name} is {pod.status.phase}")
+            wanted |= {status.resource_claim_name or "" for status in pod.status.resource_claim_statuses}
+        found += [f"{len(pods)} pods for {len(self.deployments)} deployments"] * (len(pods) != len(self.deployments))
+        found += [f"claim {name} of nobody" for name in claims.keys() - wanted]
+        found += [f"claim {name} is lost" for name in wanted - claims.keys()]
+        for name, claim in claims.items():
+            if bool(claim.status.allocation) != (name not in self.shared):
+                found.append(f"claim {name}: {claim.status}")
+        return found
+
     async def delete_all(self) -> None:
         for kind in (kinds.DEPLOYMENT, kinds.POD, kinds.RESOURCE_CLAIM, kinds.RESOURCE_CLAIM_TEMPLATE):
             await self.surely(lambda kind=kind: self.client.delete_collection(kind, "default"))
@@ -398,6 +428,9 @@ async def test_nothing_is_lost_and_nothing_leaks(chaos: Chaos) -> None:
             working.cancel()
             await watching
         await working
+        await chaos.calm_down()
+        await chaos.until("this has not healed", chaos.unhealed, 60)
+        assert not await chaos.violations((await chaos.client.list(kinds.RESOURCE_CLAIM)).items)
         await chaos.delete_all()
         await chaos.until("these are left", chaos.left, 90)
         chaos.done = True
