@@ -47,8 +47,10 @@ def decide_node(
     if lease is None or not lease.spec.renew_time or node.metadata.deletion_timestamp:
         return NodeDecision([])
     duration = max(grace_seconds, float(lease.spec.lease_duration_seconds or 0))
-    renewed = parse_time(lease.spec.renew_time)
-    alive = max(renewed, since) if since is not None else renewed
+    # An agent that comes back writes its status before its lease; either shows that it is there.
+    heartbeats = [c.last_heartbeat_time for c in node.status.conditions if c.type == "Ready"]
+    signs = [parse_time(text) for text in (lease.spec.renew_time, *heartbeats) if text]
+    alive = max([*signs, since] if since is not None else signs)
     left = (alive + timedelta(seconds=duration) - now).total_seconds()
     actions: list[Action] = []
     ready = next((c.status for c in node.status.conditions if c.type == "Ready"), "Unknown")

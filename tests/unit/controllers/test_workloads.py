@@ -412,6 +412,18 @@ def test_controllers_that_have_just_started_give_every_node_its_time() -> None:
     assert of_type(later.actions, Patch)
 
 
+def test_a_status_that_comes_before_the_lease_shows_life_too() -> None:
+    ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": format_time(NOW - timedelta(seconds=1))}
+    tree = {
+        "metadata": {"name": "n1", "uid": "n1"},
+        "spec": {"taints": [{"key": node_lifecycle.UNREACHABLE, "effect": "NoExecute"}]},
+        "status": {"conditions": [ready]},
+    }
+    decision = node_lifecycle.decide_node(codec.from_tree(core_v1.Node, tree), lease(100), NOW)
+    (taints,) = of_type(decision.actions, Patch)
+    assert taints.patch["spec"]["taints"] is None
+
+
 def test_a_node_that_is_back_loses_the_taints() -> None:
     tree = {
         "metadata": {"name": "n1", "uid": "n1"},
