@@ -112,7 +112,9 @@ def check_claim(
         if key not in current:
             current[key] = seen_from(pools.get(key, ()), nodes.get(node))
             published[key] = {
-                device.name: (slice_, device) for slice_ in reversed(current[key]) for device in slice_.spec.devices
+                device.name: (slice_, device)
+                for slice_ in reversed(_own_first(current[key], nodes.get(node)))
+                for device in slice_.spec.devices
             }
         place = published[key].get(result.device)
         if place is None:
@@ -120,7 +122,7 @@ def check_claim(
                 context.report("device-unknown", _subject(result), "it is not in the newest slices of its pool")
             continue
         if strict:
-            problem = _pool_problem(current[key])
+            problem = _pool_problem(current[key], nodes.get(node))
             if problem:
                 context.report("pool-unusable", _subject(result), problem)
         devices.append((result, *place))
@@ -145,12 +147,19 @@ def _subject(result: DeviceRequestAllocationResult) -> str:
     return f"request {result.request}, device {result.driver}/{result.pool}/{result.device}"
 
 
-def _pool_problem(current: Sequence[ResourceSlice]) -> str:
-    names = [device.name for slice_ in current for device in slice_.spec.devices]
+def _own_first(slices: Sequence[ResourceSlice], node: Node | None) -> list[ResourceSlice]:
+    """The slices in order, those that a node sees before the others."""
+    return sorted(slices, key=lambda slice_: node is not None and not _slice_on_node(slice_, node))
+
+
+def _pool_problem(current: Sequence[ResourceSlice], node: Node | None) -> str:
+    # The same name in slices of other nodes is odd, but it does not make the pool unusable here.
+    own = [slice_ for slice_ in current if node is None or _slice_on_node(slice_, node)]
+    names = [device.name for slice_ in own for device in slice_.spec.devices]
     expected = {slice_.spec.pool.resource_slice_count for slice_ in current}
     if len(current) not in expected:
         return f"{len(current)} slices, {max(expected)} announced"
-    if len(set(names)) < len(names) and all(not slice_.spec.node_name for slice_ in current):
+    if len(set(names)) < len(names):
         return "a device name is used twice"
     return ""
 

@@ -245,7 +245,8 @@ def _prepare_alternative(
     if raw.allocation_mode not in ("ExactCount", "All"):
         raise _Problem(f"{where}: unsupported count mode {raw.allocation_mode}")
     all_devices = raw.allocation_mode == "All"
-    count = 0 if all_devices else (raw.count or 0)
+    # A stored count below zero asks for nothing, as zero does; the API server takes neither.
+    count = 0 if all_devices else max(raw.count or 0, 0)
     derived: tuple[tuple[str, str], ...] = ()
     if features.derived_attributes:
         derived = tuple((item.name, item.expression) for item in raw.derived_attributes)

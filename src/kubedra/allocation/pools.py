@@ -201,6 +201,9 @@ class PoolState:
             if bit is not None:
                 shared |= 1 << bit
                 self.consumed[bit] = use.consumed(name)
+                if not view.devices[bit].multi:
+                    # It could be shared once: those who hold shares of it still do.
+                    exclusive |= 1 << bit
         self.exclusive = exclusive
         self.shared = shared
         self.groups: dict[str, Groups | None] = {}

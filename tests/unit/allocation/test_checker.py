@@ -30,9 +30,9 @@ from tests.unit.allocation.scenarios import (
 ATTRIBUTES = f'device.attributes["{DRIVER}"]'
 
 
-def codes(scenario: Tree, allocations: list[Tree], cluster: bool = False) -> set[str]:
+def codes(scenario: Tree, allocations: list[Tree], cluster: bool = False, features: Features | None = None) -> set[str]:
     """What the checker says about allocations for the scenario's claims."""
-    checker = checker_for(Features())
+    checker = checker_for(features or Features())
     for tree in scenario["nodes"]:
         checker.update_node(from_tree(Node, tree))
     for tree in scenario["classes"]:
@@ -185,3 +185,35 @@ def test_a_further_share_is_not_charged_for_what_was_overdrawn_before() -> None:
     scenario = world(slices, claim(exactly(1, capacity={"requests": {"c": "1"}})))
     scenario["allocated"] = [taken("o", ("d0", "b", {"c": "1"}))]
     assert codes(scenario, answer(scenario)["allocations"]) == set()
+
+
+def test_derived_values_and_steps_are_checked() -> None:
+    derived = [{"name": "v/half", "expression": f"{ATTRIBUTES}.index / 2"}]
+    wanted = claim(exactly(2, derivedAttributes=derived), constraints=[{"matchAttribute": "v/half"}])
+    scenario = world([resource_slice("s", [device(f"d{i}", attributes={"index": i}) for i in range(4)])], wanted)
+
+    def made(*names: str) -> Tree:
+        (right,) = answer(scenario)["allocations"]
+        return {**right, "devices": {"results": [result(name) for name in names]}}
+
+    assert codes(scenario, [made("d2", "d3")]) == set()
+    assert codes(scenario, [made("d1", "d2")]) == {"constraint-not-met"}
+    policy = {"value": "8", "requestPolicy": {"default": "1", "validRange": {"min": "1", "step": "2"}}}
+    shared = resource_slice("s", [device("d", {"m": policy}, allowMultipleAllocations=True)])
+    scenario = world([shared], claim(exactly(1, capacity={"requests": {"m": "4"}})))
+    (right,) = answer(scenario)["allocations"]
+    (one,) = right["devices"]["results"]
+    assert one["consumedCapacity"] == {"m": "5"}
+    assert codes(scenario, [right]) == set()
+    one["consumedCapacity"] = {"m": "6"}
+    assert codes(scenario, [right]) == {"consumed-capacity-wrong"}
+
+
+def test_devices_that_a_gate_keeps_back_are_not_missed() -> None:
+    skipping = {"skipNodeOperations": ["*"]}
+    slices = [resource_slice("s", [device("a")]), resource_slice("t", [device("b")], pool="q", spec=skipping)]
+    scenario = world(slices, claim(exactly(None)), features={"DRAOptionalNodeOperations": False})
+    allocations = answer(scenario)["allocations"]
+    assert [r["device"] for r in allocations[0]["devices"]["results"]] == ["a"]
+    assert codes(scenario, allocations) == {"not-all"}
+    assert codes(scenario, allocations, features=Features(optional_node_operations=False)) == set()

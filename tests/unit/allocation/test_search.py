@@ -10,7 +10,18 @@ from kubedra.allocation.engine import cel_engine
 from kubedra.allocation.features import Features
 from kubedra.allocation.outcomes import AllocationError, DoesNotFit
 from kubedra.allocation.scenario import claims_of, load, run
-from tests.unit.allocation.scenarios import Tree, claim, device, devices_of, exactly, fast_answer, resource_slice, world
+from tests.unit.allocation.scenarios import (
+    Tree,
+    answer,
+    claim,
+    device,
+    devices_of,
+    exactly,
+    fast_answer,
+    resource_slice,
+    taken,
+    world,
+)
 
 
 def allocator_for(scenario: Tree, **given: object) -> Allocator:
@@ -60,3 +71,15 @@ def test_all_claims_of_a_pod_are_placed_together() -> None:
     first = claim(exactly(1), name="first")
     picky = claim(exactly(1, 'device.attributes["d.example"].z == 1'), name="picky")
     assert devices_of(fast_answer(world([resource_slice("s", devices)], first, picky))) == ["b", "a"]
+
+
+def test_a_device_that_can_no_longer_be_shared_stays_with_those_who_hold_shares() -> None:
+    slices = [resource_slice("s", [device("a"), device("b")])]
+    scenario = world(slices, claim(exactly(1)), allocated=[taken("o", ("a", "share", None))])
+    assert devices_of(answer(scenario)) == ["b"]
+
+
+def test_a_count_below_zero_asks_for_nothing() -> None:
+    slices = [resource_slice("s", [device("a")])]
+    wanted = claim(exactly(-1), constraints=[{"matchAttribute": "d.example/x"}])
+    assert devices_of(answer(world(slices, wanted, allocated=[taken("o", "a")]))) == []
