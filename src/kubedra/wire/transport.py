@@ -123,7 +123,9 @@ class Channel:
     async def wait_connected(self, timeout: float) -> bool:
         """Connect; False when that did not succeed within ``timeout`` seconds."""
         try:
-            await asyncio.wait_for(self._channel.channel_ready(), timeout)
+            # Not wait_for: until Python 3.12 it swallows a cancellation that comes with the connection.
+            async with asyncio.timeout(timeout):
+                await self._channel.channel_ready()
         except (TimeoutError, grpc.aio.UsageError):
             return False
         return True

@@ -105,6 +105,10 @@ class PluginWatcher:
         try:
             while registered is None:
                 registered = await self._register(path)
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():
+                    # A call that fails in the moment in which we are to stop tells of its failure only.
+                    raise asyncio.CancelledError
                 if registered is None:
                     await self._clock.sleep(delay)
                     delay = min(delay * 2, self._waits.plugin_retry_last)

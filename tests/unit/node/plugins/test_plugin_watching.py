@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -143,3 +144,24 @@ async def test_claims_are_prepared_and_unprepared_over_grpc(paths: NodePaths) ->
         with pytest.raises(PrepareError, match=f"^{text}$"):
             await claims.prepare(pod())
     await driver.stop()
+
+
+async def test_a_stop_is_obeyed_when_a_call_fails_in_the_same_moment(
+    paths: NodePaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registering = asyncio.Event()
+
+    async def swallows_the_stop(self: PluginWatcher, path: Path) -> None:
+        registering.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr(PluginWatcher, "_register", swallows_the_stop)
+    paths.plugins_registry_dir.mkdir(parents=True, exist_ok=True)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(paths.plugins_registry_dir / "gpu.sock"))
+        watcher = asyncio.create_task(PluginWatcher(paths.plugins_registry_dir, {}, WAITS, RealClock()).run())
+        await registering.wait()
+        watcher.cancel()
+        await asyncio.wait_for(asyncio.wait({watcher}), 10)
+    assert watcher.cancelled()
