@@ -99,8 +99,11 @@ class _Cluster:
             self.inventory.update_class(device_class)
         for slice_ in objects.slices:
             self.inventory.update_slice(slice_)
+        # Whom the ledger's keys mean, for people.
+        self.holders: dict[str, str] = {}
         for claim in objects.claims:
             self.ledger.update_claim(claim)
+            self.holders[claim_key(claim)] = f"{claim.metadata.namespace}/{claim.metadata.name}"
         self.places = Places(objects.nodes, objects.running, objects.namespaces)
         # The same input gets the same share IDs.
         self._shares = 0
@@ -186,24 +189,29 @@ def _place(
         groups.setdefault(served, []).append(node.metadata.name)
     order = {node.metadata.name: place for place, node in enumerate(nodes)}
     best: tuple[int, Found, list[ResourceClaim]] | None = None
+    asked: list[tuple[list[ResourceClaim], list[str]]] = []
     for served, names in groups.items():
         mine = list(new)
         if served and pod is not None:
             bridge = bridge_claim(pod, {resource: bridged[resource] for resource in served})
             mine.append(placeholder_claim(pod, bridge, f"{subject}/extended-resources"))
+        asked.append((mine, names))
         finding = cluster.finder.find(mine, names)
         if isinstance(finding, Aborted):
             return Answer(subject, problem=finding.error.message, unknown=finding.error.timed_out)
         if isinstance(finding, Found) and (best is None or order[finding.node] < best[0]):
             best = order[finding.node], finding, mine
     if best is None:
-        return Answer(subject, problem=_why_not(cluster, new, [node.metadata.name for node in nodes], rejected))
+        # Nodes that would get other claims (device plugins of their own) are answered for by the largest group.
+        wanted, names = max(asked, key=lambda pair: len(pair[1]), default=(new, []))
+        return Answer(subject, problem=_why_not(cluster, wanted, names, rejected))
     _, found, mine = best
     if pod is not None:
         cluster.places.take(pod, found.node)
     allocations = list(zip(mine, found.allocated.allocations, strict=True))
     for claim, allocation in allocations:
         cluster.ledger.assume(claim_key(claim), allocation)
+        cluster.holders[claim_key(claim)] = f"{claim.metadata.namespace}/{claim.metadata.name}"
         place = (claim.metadata.namespace, claim.metadata.name)
         if place in known:
             status = type(claim.status)(allocation=allocation)
@@ -222,7 +230,12 @@ def _why_not(cluster: _Cluster, claims: Sequence[ResourceClaim], nodes: Sequence
         outcome = cluster.allocator.allocate(node, pod)
         if isinstance(outcome, AllocationError) and not outcome.node_only:
             return outcome.message
-    return explain(cluster.inventory, cluster.ledger, pod, nodes).sentence()
+    explanation = explain(cluster.inventory, cluster.ledger, pod, nodes)
+    text = explanation.sentence()
+    for fall in explanation.waterfalls:
+        for uid, _ in fall.holders[:3]:
+            text = text.replace(uid, cluster.holders.get(uid, uid))
+    return text
 
 
 def _reaches(node: Node, done: Iterable[ResourceClaim]) -> bool:

@@ -235,3 +235,15 @@ def test_a_search_that_is_cut_off_is_not_reported_as_impossible(
     assert result.output == "claim default/x: not known whether it fits: timed out trying to allocate devices\n"
     assert result.return_value == 1
     assert json.loads(call("-f", str(path), "--dump", dump, "-o", "json").output)["answers"][0]["fits"] is None
+
+
+def test_holders_and_extended_resources_are_called_by_their_names(tmp_path: Path, dump: str) -> None:
+    path = tmp_path / "claims.yaml"
+    path.write_text(CLAIM.replace("NAME", "first").replace("COUNT", "2") + CLAIM.replace("NAME", "second"))
+    text = path.read_text().replace("COUNT", "1")
+    path.write_text(text)
+    assert "held by default/first" in call("-f", str(path), "--dump", dump).output
+    path.write_text(PLAIN.replace("NAME", "many").replace('cpu: "CPU"', "example.com/gpu: 3"))
+    output = call("-f", str(path), "--dump", dump).output
+    assert "container-0-request-0: 2 devices match" in output
+    assert "3 requested" in output
