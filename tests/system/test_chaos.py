@@ -198,7 +198,7 @@ class Chaos:
             for part in victims:
                 self.parts.kill(part)
                 self.kills[part] += 1
-                self.killed += 1
+            self.killed = KILLS - len(order)
             await asyncio.sleep(chance.random() * 0.4)
             for part in victims:
                 self.parts.start(part)
