@@ -330,11 +330,10 @@ class ClaimController(Controller):
         for entry_name, template in decision.wanted:
             create = Create(kinds.RESOURCE_CLAIM, claim_from_template(pod, entry_name, template), namespace)
             try:
-                made = await self._context.client.create(create.kind, create.tree, namespace)
+                (made,) = await self._context.carry_out([create])
             except ApiError as error:
                 failures.append(f"PodResourceClaim {entry_name}: create ResourceClaim : {error.message}")
                 continue
-            await self._context.caches.caught_up(create, made)
             names[entry_name] = made.metadata.name
         for entry_name, template_name in decision.missing:
             text = f'resourceclaimtemplate.resource.k8s.io "{template_name}" not found'

@@ -19,7 +19,7 @@ from kubedra.base.clock import Clock
 from kubedra.client.events import EventRecorder
 from kubedra.client.protocol import Client
 from kubedra.client.watch_cache import WatchCache
-from kubedra.controllers.actions import Action, Delete, Tell, perform
+from kubedra.controllers.actions import Action, Create, Delete, Tell, perform
 from kubedra.controllers.queue import KeyQueue
 
 T = TypeVar("T")
@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 
 CATCH_UP_SECONDS = 2.0
 CATCH_UP_POLL_SECONDS = 0.002
+UNANSWERED_ROUNDS = 10
 
 
 class Caches:
@@ -116,7 +117,7 @@ class Context:
         for action in actions:
             written = None
             try:
-                written = await perform(self.client, self.recorder, action)
+                written = await self._perform(action)
             except ApiError as error:
                 if not (isinstance(action, Delete) and error.reason == "NotFound"):
                     raise
@@ -124,6 +125,47 @@ class Context:
                 await self.caches.caught_up(action, written)
             out.append(written)
         return out
+
+    async def _perform(self, action: Action) -> Any:
+        try:
+            return await perform(self.client, self.recorder, action)
+        except ConnectionError:
+            if not isinstance(action, Create) or not action.tree["metadata"].get("generateName"):
+                raise  # saying it again does no harm
+            made = await self._unanswered(action)
+            if made is None:
+                raise
+            # The watch broke too and may take longer than usual to show it.
+            for _ in range(UNANSWERED_ROUNDS):
+                await self.caches.caught_up(action, made)
+            return made
+
+    async def _unanswered(self, action: Create) -> Any:
+        """The object of a creation that had no answer, if it was made all the same.
+
+        The server picks the name, so saying it again would make a second one. Only one creation of an owner is under
+        way at a time: what has its owner and prefix and is not in the cache is that one.
+        """
+        meta = action.tree["metadata"]
+        owners = {owner["uid"] for owner in meta.get("ownerReferences", ()) if owner.get("controller")}
+        cache = self.caches.of(action.kind)
+        delay = 0.1
+        while True:
+            try:
+                found = await self.client.list(action.kind, action.namespace)
+                break
+            except ConnectionError:
+                await self.clock.sleep(delay)
+                delay = min(delay * 2, 2.0)
+        for obj in found.items:
+            has = {owner.uid for owner in obj.metadata.owner_references if owner.controller}
+            if (
+                owners & has
+                and obj.metadata.generate_name == meta["generateName"]
+                and cache.get(obj.metadata.namespace, obj.metadata.name) is None
+            ):
+                return obj
+        return None
 
 
 class Controller:
