@@ -27,12 +27,12 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
 import uvloop  # noqa: E402
 
+from benchmarks.recording import emit  # noqa: E402
 from kubedra.api import kinds  # noqa: E402
 from kubedra.client import kubeconfig  # noqa: E402
 from kubedra.client.https import HttpsClient  # noqa: E402
 
 Tree = dict[str, Any]
-RECORDED = Path(__file__).with_name("recorded.json")
 DEMO = ROOT / "examples" / "demo"
 TICKS = os.sysconf("SC_CLK_TCK")
 CLASS = "gpu.example.com"
@@ -347,13 +347,13 @@ def main() -> None:
     parser.add_argument("--hollow", type=int, default=5000, help="hollow nodes")
     parser.add_argument("--settle", type=float, default=10, help="seconds before idleness is measured")
     parser.add_argument("--idle", type=float, default=20, help="seconds of idleness")
-    parser.add_argument("--record", action="store_true", help="write what was measured to recorded.json")
+    parser.add_argument(
+        "--record", action="store_true", help="write what was measured to recorded.json (see recording.py)"
+    )
     options = parser.parse_args()
     unknown = set(options.figures) - set(MEASURES)
     if unknown:
         parser.error(f"unknown figure {', '.join(sorted(unknown))}; there are {', '.join(MEASURES)}")
-    everything: dict[str, dict[str, float]] = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
-    recorded = everything.setdefault("cluster", {})
     for name in options.figures or MEASURES:
         for figure, value in MEASURES[name](options).items():
             value = round(value, 3 if value < 10 else 1)
@@ -361,13 +361,7 @@ def main() -> None:
             line: Tree = {"figure": figure, "value": value}
             if target is not None:
                 line |= {"target": target, "met": value <= target if less else value >= target}
-            if figure in recorded:
-                line["recorded"] = recorded[figure]
-            print(json.dumps(line), flush=True)
-            if options.record:
-                recorded[figure] = value
-    if options.record:
-        RECORDED.write_text(json.dumps(everything, indent=2) + "\n")
+            emit("cluster", line)
 
 
 if __name__ == "__main__":
