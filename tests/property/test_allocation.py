@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kubedra.allocation import (
     Allocated,
@@ -200,19 +201,24 @@ def test_the_order_of_slices_and_classes_changes_nothing(world: World, random: o
 
 @bounded
 @given(worlds(), worlds(most=2))
-def test_more_devices_or_claims_of_others_never_turn_a_fit_into_none(world: World, other: World) -> None:
+def test_more_devices_claims_or_nodes_of_others_never_turn_a_fit_into_none(world: World, other: World) -> None:
     assume(isinstance(build(world).allocate("n", world.claims), Allocated))
     taken = {s.metadata.name for s in world.slices}
     for slice_ in other.slices:
-        spec = slice_.spec
-        renamed = type(spec.pool)(
-            name=f"other-{spec.pool.name}", generation=1, resource_slice_count=spec.pool.resource_slice_count
-        )
-        fields = {f: getattr(spec, f) for f in spec.__struct_fields__}
-        new_spec = type(spec)(**{**fields, "pool": renamed})
-        metadata = type(slice_.metadata)(name=f"other-{slice_.metadata.name}")
+        pool = replace(slice_.spec.pool, name=f"other-{slice_.spec.pool.name}")
+        metadata = replace(slice_.metadata, name=f"other-{slice_.metadata.name}")
         assert metadata.name not in taken
-        world.slices.append(type(slice_)(metadata=metadata, spec=new_spec))
+        world.slices.append(replace(slice_, metadata=metadata, spec=replace(slice_.spec, pool=pool)))
+    for claim in other.allocated:
+        allocation = claim.status.allocation
+        assert allocation is not None
+        assert allocation.devices is not None
+        results = tuple(replace(r, pool=f"other-{r.pool}") for r in allocation.devices.results)
+        moved = replace(allocation, devices=replace(allocation.devices, results=results))
+        metadata = replace(claim.metadata, name=f"other-{claim.metadata.name}", uid=f"other-{claim.metadata.uid}")
+        world.allocated.append(replace(claim, metadata=metadata, status=replace(claim.status, allocation=moved)))
+    for node in other.nodes:
+        world.nodes.insert(0, replace(node, metadata=replace(node.metadata, name="another")))
     assert isinstance(build(world).allocate("n", world.claims), Allocated)
 
 
