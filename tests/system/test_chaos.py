@@ -295,6 +295,19 @@ class Chaos:
                 found.append((f"{entry.name}:{start}", environment))
         return found
 
+    def supervisors(self) -> list[str]:
+        """The processes between agents and containers, which name the folder of their container."""
+        mark = os.fsencode(self.parts.data / "nodes")
+        found = []
+        for entry in Path("/proc").iterdir():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
+            except OSError:
+                continue
+            if any(b".supervisor." in word and word.startswith(mark) for word in words):
+                found.append(entry.name)
+        return found
+
     @staticmethod
     def no_double(what: str, held: dict[Any, list[str]]) -> None:
         twice = {device: claims for device, claims in held.items() if len(claims) > 1}
@@ -339,6 +352,7 @@ class Chaos:
     async def left(self) -> list[str]:
         """What is still there."""
         found = [f"process {pid}" for pid, _ in self.containers()]
+        found += [f"supervisor {pid}" for pid in self.supervisors()]
         for kind in (
             kinds.DEPLOYMENT,
             kinds.REPLICA_SET,
