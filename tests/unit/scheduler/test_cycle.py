@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from kubedra.allocation.violations import Violation
 from kubedra.scheduler.cycle import NoPlace, Placed
 from kubedra.scheduler.verdicts import AttemptError
 from tests.unit.scheduler.making import (
@@ -208,3 +209,24 @@ def test_devices_that_skip_node_operations_need_a_node_that_declares_them() -> N
     declaring = replace(plain, status=replace(plain.status, declared_features=("DRAOptionalNodeOperations",)))
     cluster.intake.node(plain, declaring, cluster.now)
     assert cluster.node_of(using("q", "d")) == "b"
+
+
+class Refusing:
+    """An independent checker that finds something wrong with everything."""
+
+    def check_new(self, new: object, node: str) -> list[Violation]:
+        """Refuse."""
+        return [Violation("device-held-twice", "device d", f"on {node}")]
+
+
+def test_nothing_is_taken_that_the_independent_checker_refuses() -> None:
+    cluster = with_devices(a=("x",))
+    cluster.add(claim("c"))
+    before = cluster.ledger.snapshot()
+    cluster.store.checker = Refusing()  # type: ignore[assignment]
+    verdict = cluster.place(using("p", "c"))
+    assert isinstance(verdict, AttemptError)
+    assert "checker refused its allocation on node a: device d: on a (device-held-twice)" in verdict.message
+    assert cluster.ledger.snapshot() == before
+    cluster.store.checker = None
+    assert cluster.node_of(using("p", "c")) == "a"
