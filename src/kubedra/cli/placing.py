@@ -60,9 +60,10 @@ class Places:
 def workload_pods(tree: dict[str, Any]) -> list[dict[str, Any]]:
     """The pods that a workload of a file would make, numbered; none for other kinds."""
     spec, metadata = tree.get("spec"), tree.get("metadata")
-    if tree.get("kind") not in _WORKLOADS or not isinstance(spec, dict) or not isinstance(metadata, dict):
+    kind = str(tree.get("kind"))
+    if kind not in _WORKLOADS or not isinstance(spec, dict) or not isinstance(metadata, dict):
         return []
-    template, count = spec.get("template"), spec.get(_WORKLOADS[tree["kind"]], 1)
+    template, count = spec.get("template"), spec.get(_WORKLOADS[kind], 1)
     if not isinstance(template, dict) or not isinstance(count, int):
         return []
     given = template.get("metadata")

@@ -90,7 +90,10 @@ class Gathering:
         kind = str(tree.get("kind") or "")
         if kind.endswith("List") and "items" in tree:
             self.kinds.add(kind.removesuffix("List"))
-            for number, item in enumerate(tree.get("items") or []):
+            items = tree.get("items") or []
+            if not isinstance(items, list):
+                raise Refusal(f"{where}: items: a list is expected here")
+            for number, item in enumerate(items):
                 if not isinstance(item, dict):
                     raise Refusal(f"{where}, item {number}: an object is expected here")
                 head = {"kind": kind.removesuffix("List"), "apiVersion": tree.get("apiVersion", "")}

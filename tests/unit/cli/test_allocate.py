@@ -13,6 +13,7 @@ from kubedra.allocation.finder import Aborted
 from kubedra.allocation.outcomes import AllocationError
 from kubedra.cli.allocate import allocate
 from kubedra.cli.check import check
+from kubedra.cli.output import explain_failure
 from tests.unit.allocation.scenarios import claim, device, exactly, resource_slice, world
 
 CLUSTER = """
@@ -247,3 +248,21 @@ def test_holders_and_extended_resources_are_called_by_their_names(tmp_path: Path
     output = call("-f", str(path), "--dump", dump).output
     assert "container-0-request-0: 2 devices match" in output
     assert "3 requested" in output
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"kind": "List", "items": 1}', "items: a list is expected here"),
+        ('{"kind": "List", "items": [1]}', "item 0: an object is expected here"),
+        ('{"kind": "List", "items": [{"kind": []}]}', "no Pod"),
+        ('{"kind": "Pod", "apiVersion": 1, "metadata": {"name": "p"}, "spec": {}}', ""),
+        ('{"kind": "Pod", "apiVersion": "v1", "metadata": 3}', "can't be read"),
+    ],
+)
+def test_files_that_are_none_are_refused_in_a_sentence(tmp_path: Path, dump: str, text: str, says: str) -> None:
+    path = tmp_path / "odd.json"
+    path.write_text(text)
+    result = call("-f", str(path), "--dump", dump)
+    assert result.exception is None or explain_failure(result.exception)
+    assert says in f"{result.exception}{result.output}"
