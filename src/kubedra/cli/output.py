@@ -99,6 +99,8 @@ def explain_failure(error: BaseException) -> str | None:
 
     if isinstance(error, msgspec.ValidationError):
         return f"an object can't be read: {error}"
+    if isinstance(error, RecursionError):
+        return "what was given is nested too deeply to be read"
     from kubedra.node.claims.checkpoint import CheckpointError
     from kubedra.node.node_lock import NodeTaken
     from kubedra.node.runtime.contract import StartError

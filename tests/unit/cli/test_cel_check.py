@@ -10,6 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kubedra.cli.cel import cel
+from kubedra.cli.check import allocations
+from kubedra.cli.output import explain_failure
 from tests.unit.allocation.scenarios import device, resource_slice
 
 SLICE: dict[str, Any] = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice"}
@@ -57,3 +59,13 @@ def test_a_dump_that_is_none_is_refused_in_a_sentence(tmp_path: Path, spec: Any)
     result = check("true", "--dump", str(path))
     assert type(result.exception).__name__ == "Refusal"
     assert "can't be read" in str(result.exception)
+
+
+def test_a_dump_nested_without_end_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "deep.json"
+    deep = '{"a":' * 20_000 + "1" + "}" * 20_000
+    path.write_text(f'{{"kind": "ResourceSlice", "apiVersion": "resource.k8s.io/v1", "spec": {deep}}}')
+    for command, arguments in ((cel, ["check", "true"]), (allocations, [])):
+        result = CliRunner().invoke(command, [*arguments, "--dump", str(path)], standalone_mode=False)
+        assert result.exception is not None
+        assert "nested too deeply" in str(explain_failure(result.exception))
