@@ -1,6 +1,7 @@
 """Feature gates by Kubernetes version (spec §1).
 
-A gate is on, off, or locked on for each minor version; unknown gates are refused with the nearest name.
+A gate is on, off, or locked on for each minor version; unknown gates are refused with the nearest name. Unlike upstream
+a locked gate can be turned off: scenarios ask what a cluster without the feature would do.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _TABLE: dict[str, tuple[str, str, str, str]] = {
 
 
 class FeatureError(ValueError):
-    """A gate or version that does not exist, or a locked gate that was to be changed."""
+    """A gate or version that does not exist, or text that is no setting of a gate."""
 
 
 @dataclass(frozen=True)
