@@ -113,7 +113,9 @@ def explain_failure(error: BaseException) -> str | None:
         what = error.strerror or str(error)
         if error.errno == errno.ENOSPC:
             what = "the disk is full; free some space and try again"
-        return f"{error.filename}: {what}" if error.filename else what
+        # Of a rename the second name is the one that people know.
+        name = error.filename2 or error.filename
+        return f"{name}: {what}" if name else what
     return None
 
 

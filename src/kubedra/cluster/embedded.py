@@ -24,7 +24,7 @@ from kubedra.client.clock import RealClock
 from kubedra.cluster.processes import STOP_SECONDS, end_containers, end_process
 from kubedra.cluster.state import STATE_FILE, Running, read_state, write_state
 from kubedra.controllers.manager import ControllerManager, ControllerSettings
-from kubedra.node.runtime.identity import identify
+from kubedra.node.runtime.identity import folder_id, identify
 from kubedra.scheduler.scheduler import Scheduler
 from kubedra.scheduler.settings import SchedulerSettings
 from kubedra.server.in_process import InProcessClient
@@ -169,6 +169,7 @@ class Cluster:
             main=main,
             driver=driver,
             fleet=str(self.settings.fleet or ""),
+            folder=folder_id(self.settings.data_dir),
         )
         write_state(self.settings.data_dir, state)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from kubedra.node.runtime.identity import ProcessIdentity
+from kubedra.node.runtime.identity import ProcessIdentity, folder_id
 
 STATE_FILE = "cluster.json"
 
@@ -20,12 +20,17 @@ class Running(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     main: ProcessIdentity
     driver: ProcessIdentity | None = None
     fleet: str = ""
+    folder: str = ""
 
 
 def read_state(data_dir: Path) -> Running | None:
-    """What the data folder says of its cluster, running or not; None when it says nothing. Raises PermissionError."""
+    """What the data folder says of its cluster, running or not; None when it says nothing. Raises PermissionError.
+
+    A copy of a data folder says nothing: what runs belongs to the folder that was copied.
+    """
     try:
-        return msgspec.json.decode((data_dir / STATE_FILE).read_bytes(), type=Running)
+        state = msgspec.json.decode((data_dir / STATE_FILE).read_bytes(), type=Running)
+        return state if state.folder in ("", folder_id(data_dir)) else None
     except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
         return None
 

@@ -29,6 +29,12 @@ class ProcessIdentity(msgspec.Struct, frozen=True):
     boot: str
 
 
+def folder_id(path: Path) -> str:
+    """Names a folder for good: moved it is the same, a copy of it is another."""
+    found = path.stat()
+    return f"{found.st_dev}:{found.st_ino}"
+
+
 @functools.cache
 def boot_id() -> str:
     """The id of this boot; identities of another boot name nothing that runs."""

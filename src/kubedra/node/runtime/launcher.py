@@ -25,6 +25,7 @@ from kubedra.node.runtime.contract import ContainerConfig, ContainerExit, StartE
 from kubedra.node.runtime.identity import (
     ID_VARIABLE,
     ProcessIdentity,
+    folder_id,
     identify,
     kill_marked,
     open_handle,
@@ -33,6 +34,7 @@ from kubedra.node.runtime.identity import (
 
 START_TIMEOUT = 30.0
 LOST_REASON = "ContainerStatusUnknown"
+COPIED = "this node folder is a copy; the container runs, if it does, for the folder that was copied"
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -45,6 +47,12 @@ class Spec(msgspec.Struct, frozen=True):
     uid: int | None = None
     gid: int | None = None
     groups: tuple[int, ...] = ()
+
+
+class Supervisor(ProcessIdentity, frozen=True):
+    """What ``supervisor`` holds: who it is, and for which folder."""
+
+    folder: str = ""
 
 
 class SupervisedContainer:
@@ -114,6 +122,11 @@ class SupervisedContainer:
         else:
             asyncio.get_running_loop().add_reader(self._handle, self._supervisor_ended)
 
+    def disown(self) -> None:
+        """Takes the container for ended: this folder is a copy, and what runs belongs to its original."""
+        self._exit = self._recorded() or ContainerExit(137, message=COPIED, reason=LOST_REASON)
+        self._ended.set()
+
     def detach(self) -> None:
         """Stops watching; the container runs on."""
         if self._handle is not None:
@@ -131,15 +144,16 @@ class SupervisedContainer:
         # Reaps it where it is our child; after a restart of the agent it is init's.
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self._identity.pid, os.WNOHANG)
-        record = read_record(self.folder / "exit")
-        if record:
-            self._exit = ContainerExit(
-                int(record["code"]), int(record["signal"]), record["finished"], record.get("message", "")
-            )
-        else:
-            self._exit = self._lost()
+        self._exit = self._recorded() or self._lost()
         (self.folder / "spec").unlink(missing_ok=True)
         self._ended.set()
+
+    def _recorded(self) -> ContainerExit | None:
+        """How it ended, as its supervisor wrote it down."""
+        record = read_record(self.folder / "exit")
+        if not record:
+            return None
+        return ContainerExit(int(record["code"]), int(record["signal"]), record["finished"], record.get("message", ""))
 
     def _lost(self) -> ContainerExit:
         """The supervisor was killed (or the machine restarted): what it left is ended, how it ended is not known."""
@@ -191,7 +205,10 @@ class Launcher:
         try:
             if identity is None:
                 raise StartError(f"container {config.name}: its supervisor ended at once")
-            _write(folder / "supervisor", msgspec.json.encode(identity))
+            _write(
+                folder / "supervisor",
+                msgspec.json.encode(Supervisor(identity.pid, identity.start, identity.boot, folder_id(folder))),
+            )
             try:
                 process.stdin.write(b"g")
                 process.stdin.close()
@@ -245,13 +262,16 @@ class Launcher:
         for path in sorted((self._pods_dir / pod_uid / "containers").glob("*/*/config.json")):
             try:
                 config = msgspec.json.decode(path.read_bytes(), type=ContainerConfig)
-                identity = msgspec.json.decode((path.parent / "supervisor").read_bytes(), type=ProcessIdentity)
+                known = msgspec.json.decode((path.parent / "supervisor").read_bytes(), type=Supervisor)
             except (OSError, msgspec.DecodeError):
                 # The agent died before the supervisor was allowed to go on: nothing was started.
                 shutil.rmtree(path.parent, ignore_errors=True)
                 continue
             container = SupervisedContainer(path.parent, config)
-            container.attach(identity)
+            if known.folder in ("", folder_id(path.parent)):
+                container.attach(known)
+            else:
+                container.disown()
             self._watched.append(container)
             found.append(container)
         return tuple(sorted(found, key=lambda container: (container.config.name, container.config.attempt)))

@@ -6,8 +6,11 @@ restart with everything in place reads files alone.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import ipaddress
+import logging
+import ssl
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +18,8 @@ from typing import Any
 
 from kubedra.server.access.files import write_durably
 from kubedra.server.access.users import MASTERS
+
+log = logging.getLogger(__name__)
 
 CA_YEARS, LEAF_YEARS = 10, 5
 
@@ -32,21 +37,42 @@ class Authority:
         return self.folder / f"{name}.crt", self.folder / f"{name}.key"
 
     def has(self, name: str) -> bool:
-        """Whether certificate and key are there: who dies between the two leaves one."""
-        return all(path.exists() for path in self.pair(name))
+        """Whether certificate and key are there, can be read and belong together.
+
+        Who dies between writing the two leaves one, and a damaged one is as good as none.
+        """
+        return _belong_together(*self.pair(name))
 
     def ensure(self, hosts: Sequence[str]) -> None:
         """Makes the authority, the server's certificate for `hosts` and the administrator's, where missing."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not (self.ca_certificate.exists() and self._ca_key.exists()):
+        if not _belong_together(self.ca_certificate, self._ca_key):
+            if self.ca_certificate.exists() or self._ca_key.exists():
+                log.warning(
+                    "%s: the certificate authority is damaged and made anew; kubeconfigs that were copied from this "
+                    "data folder are no longer valid",
+                    self.folder,
+                )
             self._make_authority()
+        self._drop_strangers()
         names = self.folder / "server.hosts"
         listed = "\n".join(hosts)
-        if not names.exists() or names.read_text() != listed or not self.has("server"):
+        if not names.exists() or names.read_bytes() != listed.encode() or not self.has("server"):
             self.issue("server", "kube-apiserver", (), hosts=hosts)
             write_durably(names, listed.encode())
         if not self.has("admin"):
             self.issue("admin", "system:admin", (MASTERS,))
+
+    def _drop_strangers(self) -> None:
+        """Remove certificates that another authority issued: nobody would trust them."""
+        mark = self.folder / "issuer"
+        mine = hashlib.sha256(self.ca_certificate.read_bytes()).hexdigest()
+        if mark.exists() and mark.read_bytes() == mine.encode():
+            return
+        for path in self.folder.glob("*.crt"):
+            if path != self.ca_certificate:
+                path.unlink()
+        write_durably(mark, mine.encode())
 
     def ensure_client(self, name: str, user: str, groups: Sequence[str]) -> tuple[Path, Path]:
         """The certificate of a part, made if it is missing."""
@@ -109,6 +135,17 @@ class Authority:
         certificate_path, key_path = self.pair(name)
         write_durably(key_path, _pem(serialization, key), secret=True)
         write_durably(certificate_path, certificate.public_bytes(serialization.Encoding.PEM))
+
+
+def _belong_together(certificate: Path, key: Path) -> bool:
+    """Whether this is a certificate and its key. Raises PermissionError."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(certificate, key)
+    except PermissionError:
+        raise
+    except OSError:
+        return False
+    return True
 
 
 def _alternative(x509: Any, host: str) -> Any:

@@ -10,6 +10,7 @@ import hashlib
 import importlib
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ class StaticTokens:
         """Reads the token files, makes those that are missing; `admin` replaces the administrator's."""
         for part, (name, groups) in PARTS.items():
             path = self.path(part)
-            token = path.read_text().strip() if path.exists() else ""
+            token = _read_token(path)
             if part == "admin" and admin and token != admin:
                 token = admin
                 write_durably(path, token.encode(), secret=True)
@@ -59,6 +60,15 @@ class StaticTokens:
     def authenticate(self, token: str) -> User | None:
         """The user of a token."""
         return self._users.get(_digest(token))
+
+
+def _read_token(path: Path) -> str:
+    """The token in a file; empty where there is none or where it is nothing that fits a header."""
+    try:
+        token = path.read_bytes().strip().decode("ascii")
+    except (FileNotFoundError, UnicodeDecodeError):
+        return ""
+    return token if token.isprintable() and " " not in token else ""
 
 
 def _digest(token: str) -> bytes:
@@ -80,13 +90,16 @@ class TokenSigner:
         if self._loaded is None:
             ec = importlib.import_module("cryptography.hazmat.primitives.asymmetric.ec")
             serialization = importlib.import_module("cryptography.hazmat.primitives.serialization")
-            if not self._path.exists():
+            with suppress(FileNotFoundError, ValueError, TypeError):
+                self._loaded = serialization.load_pem_private_key(self._path.read_bytes(), None)
+            if not isinstance(self._loaded, ec.EllipticCurvePrivateKey):
+                # Missing or damaged: what it signed can't be checked any more in any case.
                 made = ec.generate_private_key(ec.SECP256R1())
                 pem = made.private_bytes(
                     serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
                 )
                 write_durably(self._path, pem, secret=True)
-            self._loaded = serialization.load_pem_private_key(self._path.read_bytes(), None)
+                self._loaded = made
         return self._loaded
 
     def sign(

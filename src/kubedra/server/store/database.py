@@ -25,6 +25,9 @@ CREATE TABLE floor (resource TEXT PRIMARY KEY, rev INTEGER NOT NULL) STRICT;
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 """
 
+# The two byte orders of checksums in a write-ahead log: https://www.sqlite.org/fileformat2.html
+_LOG_MAGIC = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
+
 # (revision, key text, value, 1 if this is the last state of a deleted object)
 Row = tuple[int, str, bytes, int]
 
@@ -39,6 +42,26 @@ class Compaction:
         self.revisions = revisions
 
 
+def damaged(path: Path, error: Exception) -> StoreUnavailable:
+    """What to say of a database that can't be read: nothing of it is touched, and an empty one would hide the loss."""
+    return StoreUnavailable(
+        f"{path} is damaged ({error}); put a backup in its place, or choose another data folder to begin anew"
+    )
+
+
+def _check_log(path: Path) -> None:
+    """Refuse a write-ahead log that is none: SQLite would take it for an empty one and lose what it held."""
+    log = path.with_name(path.name + "-wal")
+    try:
+        with log.open("rb") as file:
+            head = file.read(32)
+    except FileNotFoundError:
+        return
+    # Zeros are what a power cut may leave of a log that nothing was answered from yet.
+    if len(head) == 32 and any(head) and head[:4] not in _LOG_MAGIC:
+        raise damaged(path, ValueError(f"{log.name} is not its write-ahead log"))
+
+
 def open_database(path: Path) -> sqlite3.Connection:
     """Opens or makes the file; refuses files of other programs and of newer releases."""
     fresh = not path.exists()
@@ -47,6 +70,7 @@ def open_database(path: Path) -> sqlite3.Connection:
         if fresh:
             # Made before SQLite sees it: the write-ahead log gets the mode of the database, and holds the same secrets.
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        _check_log(path)
         # Autocommit mode: transactions are opened and ended by hand, in the writer only.
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         application = connection.execute("PRAGMA application_id").fetchone()[0]
@@ -66,7 +90,7 @@ def open_database(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA wal_autocheckpoint=4000")
         connection.execute("PRAGMA journal_size_limit=67108864")
-    except ForeignFolder:
+    except (ForeignFolder, StoreUnavailable):
         if connection is not None:
             connection.close()
         raise
@@ -75,6 +99,8 @@ def open_database(path: Path) -> sqlite3.Connection:
             connection.close()
         if "not a database" in str(error):
             raise ForeignFolder(f"{path} is not a database of kubedra; choose another data folder") from error
+        if "malformed" in str(error):
+            raise damaged(path, error) from error
         raise StoreUnavailable(f"{path} can't be opened: {error}") from error
     except OSError as error:
         raise StoreUnavailable(f"{path} can't be made: {error}") from error

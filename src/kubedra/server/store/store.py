@@ -9,12 +9,13 @@ flight: if a commit fails, everything in flight fails with it, so nothing ever b
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
 from kubedra.server.store.buckets import Bucket
-from kubedra.server.store.database import Compaction, Writer, load, load_floors, open_database
+from kubedra.server.store.database import Compaction, Writer, damaged, load, load_floors, open_database
 from kubedra.server.store.errors import Compacted, FutureRevision, RevisionConflict, StoreUnavailable
 from kubedra.server.store.folder import DataFolder
 from kubedra.server.store.records import Event, EventType, Key, Record
@@ -69,11 +70,14 @@ class Store:
             for resource, floor in floors.items():
                 self._bucket(resource).evict_through(floor)
                 self.revision = max(self.revision, floor)
-        except BaseException:
+        except BaseException as error:
             if connection is not None:
                 connection.close()
             self._folder.release()
+            if isinstance(error, sqlite3.DatabaseError | ValueError):
+                raise damaged(self._folder.database, error) from error
             raise
+        self._folder.in_use()
         # Revision 0 means "any" on the wire and 1 is never an object's, as in etcd.
         self.revision = max(self.revision, 1)
         self._submitted = self.revision
@@ -99,6 +103,7 @@ class Store:
             await asyncio.wait([flight.future for flight in self._in_flight])
         if self._writer is not None:
             writer, self._writer = self._writer, None
+            self._folder.in_order()
             writer.stop()
         self._folder.release()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import signal
 import subprocess
 import sys
@@ -231,3 +232,22 @@ async def test_supervisor_stays_small(tmp_path: Path) -> None:
     container.kill()
     await container.wait()
     assert int(rollup["Private_Dirty"].split()[0]) < 4096, sys.version
+
+
+async def test_a_copy_of_a_node_folder_has_no_power_over_the_containers_of_the_original(tmp_path: Path) -> None:
+    runtime = ProcessRuntime(tmp_path / "pods")
+    container = await runtime.start(config(tmp_path, "sleep 300"))
+    shutil.copytree(tmp_path / "pods", tmp_path / "copy", symlinks=True)
+    copy = ProcessRuntime(tmp_path / "copy")
+    (copied,) = copy.find(container.config.pod_uid)
+    assert copied.exit is not None and copied.exit.code == 137
+    assert not copied.kill()
+    copy.detach()
+    (tmp_path / "pods").rename(tmp_path / "moved")
+    moved = ProcessRuntime(tmp_path / "moved")
+    (found,) = moved.find(container.config.pod_uid)
+    assert found.exit is None
+    found.kill()
+    await container.wait()
+    moved.detach()
+    runtime.detach()
