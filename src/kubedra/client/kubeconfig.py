@@ -7,7 +7,6 @@ authorities, client certificates, tokens, token files, and ``exec`` plug-ins.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import os
 import subprocess
@@ -53,7 +52,7 @@ def load(files: Sequence[Path], context: str = "") -> Connection:
         tree = _read(path)
         current = current or str(tree.get("current-context") or "")
         for section, entries in merged.items():
-            for entry in tree.get(section) or ():
+            for entry in _entries(tree, section, path):
                 entries.setdefault(str(entry.get("name")), (entry.get(section[:-1]) or {}, path))
     chosen = context or current
     where = ", ".join(str(f) for f in files)
@@ -116,12 +115,22 @@ def _read(path: Path) -> dict[str, Any]:
     return tree
 
 
+def _entries(tree: dict[str, Any], section: str, path: Path) -> list[dict[str, Any]]:
+    """The named things of a section."""
+    entries = tree.get(section) or []
+    if not isinstance(entries, list) or not all(
+        isinstance(e, dict) and isinstance(e.get(section[:-1]) or {}, dict) for e in entries
+    ):
+        raise KubeconfigError(f"{path}: {section} must be a list of named {section}")
+    return entries
+
+
 def _pem(entry: dict[str, Any], name: str, path: Path) -> bytes | None:
     data = entry.get(f"{name}-data")
     if data:
         try:
             return base64.b64decode(data, validate=True)
-        except binascii.Error as error:
+        except (ValueError, TypeError) as error:
             raise KubeconfigError(f"{path}: {name}-data is not base64: {error}") from error
     if entry.get(name):
         target = path.parent / str(entry[name])

@@ -21,6 +21,7 @@ from kubedra.server.store import (
     Store,
     StoreUnavailable,
     WatchOverflow,
+    watching,
 )
 
 POD = Key("pods", "default", "p")
@@ -157,3 +158,16 @@ async def test_a_watch_wakes_up_for_a_change_and_ends_when_closed(store: Store) 
     assert [event.record.key for event in await waiting] == [POD]
     watch.close()
     assert await watch.next_batch() == []
+
+
+async def test_a_watcher_that_does_not_read_is_cut_off_by_bytes_too(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "QUEUE_BYTES", 100_000)
+    idle = store.watch("pods", since=store.revision)
+    reader = store.watch("pods", since=store.revision)
+    for number in range(11):
+        await store.put(Key("pods", "", f"p{number}"), lambda _: b"x" * 10_000)
+        assert len(await reader.next_batch()) == 1
+    with pytest.raises(watching.WatchOverflow):
+        await idle.next_batch()

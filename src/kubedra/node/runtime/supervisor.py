@@ -170,6 +170,7 @@ class Command:
     def _become(self, go: int, bad: int, out: int, err: int) -> None:
         """In the child: never returns."""
         code = EX_NOT_EXECUTABLE
+        what = self.argv[0]
         try:
             posix.setsid()
             posix.read(go, 1)
@@ -185,7 +186,9 @@ class Command:
                 posix.setgid(self.gid)
             if self.uid >= 0:
                 posix.setuid(self.uid)
+            what = b"working directory " + self.cwd
             posix.chdir(self.cwd)
+            what = self.argv[0]
             program = self.program()
             try:
                 posix.execve(program, self.argv, self.env)
@@ -193,7 +196,7 @@ class Command:
                 code = EX_NOT_FOUND
                 raise
         except OSError as error:
-            text = f"{self.argv[0].decode(errors='replace')}: {error.strerror}"
+            text = f"{what.decode(errors='replace')}: {error.strerror}"
             posix.write(bad, text.encode())
         finally:
             posix._exit(code)

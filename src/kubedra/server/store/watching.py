@@ -12,6 +12,9 @@ from collections.abc import Callable
 from kubedra.server.store.errors import StoreError
 from kubedra.server.store.records import Event
 
+# Few large objects fill the memory as well as many small ones; one commit of the largest ones fits in any case.
+QUEUE_BYTES = 256 << 20
+
 
 class WatchOverflow(StoreError):
     """The watcher fell too far behind."""
@@ -20,7 +23,18 @@ class WatchOverflow(StoreError):
 class Watch:
     """Events of one resource (and namespace) after a revision; `next_batch` gives all that have arrived."""
 
-    __slots__ = ("_closed", "_limit", "_on_close", "_overflow", "_queue", "_waiter", "namespace", "resource", "wants")
+    __slots__ = (
+        "_bytes",
+        "_closed",
+        "_limit",
+        "_on_close",
+        "_overflow",
+        "_queue",
+        "_waiter",
+        "namespace",
+        "resource",
+        "wants",
+    )
 
     def __init__(
         self,
@@ -36,6 +50,8 @@ class Watch:
         self.wants = wants
         self._queue = [event for event in backlog if self._accepts(event)]
         self._limit = limit + len(self._queue)
+        # Of what came since the queue was emptied last; the backlog is in the history anyway.
+        self._bytes = 0
         self._on_close = on_close
         self._waiter: asyncio.Future[None] | None = None
         self._overflow = False
@@ -50,7 +66,8 @@ class Watch:
         """Called by the store for every committed event of the resource."""
         if self._overflow or not self._accepts(event):
             return
-        if len(self._queue) >= self._limit:
+        self._bytes += len(event.record.value)
+        if len(self._queue) >= self._limit or self._bytes > QUEUE_BYTES:
             self._overflow = True
             self._queue.clear()
         else:
@@ -80,6 +97,7 @@ class Watch:
         if self._overflow:
             raise WatchOverflow("the watcher fell behind; list again")
         batch, self._queue = self._queue, []
+        self._bytes = 0
         return batch
 
     @property

@@ -251,3 +251,9 @@ async def test_a_copy_of_a_node_folder_has_no_power_over_the_containers_of_the_o
     await container.wait()
     moved.detach()
     runtime.detach()
+
+
+async def test_a_missing_working_directory_is_named(tmp_path: Path) -> None:
+    runtime = ProcessRuntime(tmp_path / "pods")
+    with pytest.raises(StartError, match="working directory /no/such/folder: No such file or directory"):
+        await runtime.start(config(tmp_path, "true", working_dir="/no/such/folder"))
