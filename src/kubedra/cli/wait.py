@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import click
@@ -14,6 +15,28 @@ from kubedra.cli.output import end_progress, progress
 from kubedra.cli.resources import parse_arguments
 from kubedra.client.requests import error_from
 
+WEEK = 7 * 24 * 3600.0
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_PART = r"(\d+(?:\.\d+)?)(ms|h|m|s)"
+
+
+class Duration(click.ParamType):  # type: ignore[type-arg, unused-ignore]
+    """Seconds, as a number or as kubectl takes them: 90, 90s, 1m30s, 500ms; less than nothing is a week, as there."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Seconds. Fails as wrong usage."""
+        text = str(value).strip()
+        sign, amount = (-1.0, text[1:]) if text.startswith("-") else (1.0, text)
+        if re.fullmatch(r"\d+(\.\d*)?|\.\d+", amount, re.ASCII):
+            seconds = float(amount)
+        elif re.fullmatch(rf"({_PART})+", amount, re.ASCII):
+            seconds = sum(float(number) * _UNITS[unit] for number, unit in re.findall(_PART, amount, re.ASCII))
+        else:
+            self.fail(f"{text!r} is not a duration: give seconds, or something like 1m30s", param, ctx)
+        return WEEK if sign * seconds < 0 else min(seconds, WEEK)
+
 
 @click.command()
 @click.argument("resources", nargs=-1, required=True)
@@ -25,7 +48,9 @@ from kubedra.client.requests import error_from
     help="delete, create, condition=TYPE[=VALUE], phase=PHASE, allocated, or .path.to.field[=VALUE].",
 )
 @click.option("-l", "--selector", default="", help="Label selector, instead of names.")
-@click.option("--timeout", default=30.0, metavar="SECONDS", help="How long to wait (exit code 1 after that).")
+@click.option(
+    "--timeout", default="30s", type=Duration(), help="How long to wait, as 30, 30s or 1m30s (exit code 1 after that)."
+)
 @cluster_options
 def wait(resources: tuple[str, ...], condition: str, selector: str, timeout: float, target: Target) -> None:
     """Wait until objects are in a state: TYPE NAME …, TYPE/NAME …, or TYPE -l SELECTOR."""

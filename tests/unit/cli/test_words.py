@@ -100,3 +100,17 @@ def test_no_cluster_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     with pytest.raises(Refusal, match="kubedra up"):
         connect.Target().connection()
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("30", 30), ("0.5", 0.5), ("60s", 60), ("1m30s", 90), ("500ms", 0.5), ("1h", 3600), ("-1s", 604800), ("0", 0)],
+)
+def test_durations_are_taken_as_kubectl_takes_them(text: str, seconds: float) -> None:
+    assert wait.Duration().convert(text, None, None) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "-", "s", "1x", "1 m", "nan", "1e3", "٣s"])
+def test_what_is_no_duration_is_wrong_usage(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="is not a duration"):
+        wait.Duration().convert(text, None, None)
