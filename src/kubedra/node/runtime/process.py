@@ -8,6 +8,7 @@ and an event says so. Volumes can't be mounted, so their folders are named in th
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import re
@@ -71,6 +72,9 @@ class ProcessRuntime:
         if not cwd:
             work = folder / "work"
             work.mkdir(parents=True, exist_ok=True)
+            if config.uid is not None:
+                with contextlib.suppress(PermissionError):
+                    os.chown(work, config.uid, -1 if config.gid is None else config.gid)
             cwd = str(work)
         spec = Spec(config.command, tuple(env.items()), cwd, 0, config.uid, config.gid, config.groups)
         return await self._launcher.launch(config, spec)

@@ -180,15 +180,16 @@ class Command:
             posix.dup2(err, 2)
             for number in (_signal.SIGPIPE, _signal.SIGHUP, _signal.SIGINT, _signal.SIGXFSZ):
                 _signal.signal(number, _signal.SIG_DFL)
+            # While we may still go anywhere: the folders of the agent are closed to the user that the command runs as.
+            what = b"working directory " + self.cwd
+            posix.chdir(self.cwd)
+            what = self.argv[0]
             if self.gid >= 0 or self.groups:
                 posix.setgroups(self.groups)
             if self.gid >= 0:
                 posix.setgid(self.gid)
             if self.uid >= 0:
                 posix.setuid(self.uid)
-            what = b"working directory " + self.cwd
-            posix.chdir(self.cwd)
-            what = self.argv[0]
             program = self.program()
             try:
                 posix.execve(program, self.argv, self.env)

@@ -17,7 +17,7 @@ from kubedra.node.runtime.bwrap import BwrapRuntime, real_target, root_arguments
 from kubedra.node.runtime.contract import ContainerConfig, DeviceNode, Mount, Runtime, StartError
 from kubedra.node.runtime.identity import ProcessIdentity, identify, is_running, send_signal
 from kubedra.node.runtime.process import ProcessRuntime
-from tests.tools import require_tool
+from tests.tools import require_root, require_tool
 
 RUNTIMES = ["process", "bwrap"]
 
@@ -257,3 +257,13 @@ async def test_a_missing_working_directory_is_named(tmp_path: Path) -> None:
     runtime = ProcessRuntime(tmp_path / "pods")
     with pytest.raises(StartError, match="working directory /no/such/folder: No such file or directory"):
         await runtime.start(config(tmp_path, "true", working_dir="/no/such/folder"))
+
+
+async def test_another_user_can_work_in_the_folder_of_its_container(tmp_path: Path) -> None:
+    require_root()
+    tmp_path.chmod(0o700)
+    runtime = ProcessRuntime(tmp_path / "pods")
+    container = await runtime.start(config(tmp_path, "id -u && touch mine", uid=12345))
+    ended = await container.wait()
+    assert ended.code == 0
+    assert "12345" in (tmp_path / "logs" / "0.log").read_text()
