@@ -36,6 +36,7 @@ from kubedra.wire.transport import CallError, Channel, SocketServer
 log = logging.getLogger(__name__)
 
 FILE_NAME = "device_plugin_state"
+LOOK_SECONDS = 1.0
 
 
 class _Plugin:
@@ -65,6 +66,7 @@ class DevicePluginManager:
         self._clock = clock
         self._plugins: dict[str, _Plugin] = {}
         self._server = SocketServer(paths.kubelet_socket, (registry_service(self),))
+        self._guard: asyncio.Task[None] | None = None
         self._file = paths.checkpoint_dir / FILE_NAME
         self.pool = self._load()
         # Called when capacity or health changed.
@@ -77,9 +79,27 @@ class DevicePluginManager:
                 with contextlib.suppress(OSError):
                     entry.unlink()
         await self._server.start()
+        self._guard = asyncio.create_task(self._keep_socket(), name="kubelet.sock")
+
+    async def _keep_socket(self) -> None:
+        """Brings a lost socket back: who cleans the temp folder takes it, and no plugin could register any more."""
+        while True:
+            await self._clock.sleep(LOOK_SECONDS)
+            if self._server.present:
+                continue
+            log.warning("%s is gone and made again", self._paths.kubelet_socket)
+            try:
+                await self._server.stop()
+                self._paths.create()
+                await self._server.start()
+            except OSError as error:
+                log.warning("%s can't be made again: %s", self._paths.kubelet_socket, error)
 
     async def stop(self) -> None:
         """Lets all plugins go."""
+        if self._guard is not None:
+            self._guard.cancel()
+            await asyncio.gather(self._guard, return_exceptions=True)
         await self._server.stop()
         for plugin in list(self._plugins.values()):
             await self._drop(plugin)

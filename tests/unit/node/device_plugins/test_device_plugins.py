@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from kubedra.api import kinds
+from kubedra.node.device_plugins import manager
 from kubedra.wire.device_plugin import (
     ContainerAllocation,
     Options,
@@ -138,4 +140,15 @@ async def test_wrong_registrations_are_refused_in_upstreams_words(node: Node) ->
         assert str(caught.value) == f"rpc error: code = Unknown desc = {text}"
         with pytest.raises(CallError, match='the ResourceName "noslash" is invalid'):
             await plugin.announce(name="noslash")
+        await plugin.stop()
+
+
+async def test_a_socket_that_was_removed_comes_back(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manager, "LOOK_SECONDS", 0.01)
+    async with node.agent():
+        plugin = ScriptedPlugin(node.paths)
+        shutil.rmtree(node.paths.device_plugins_dir)
+        await until(node.paths.kubelet_socket.exists)
+        await plugin.start()
+        await until(lambda: amounts(node) == ("3", "3"))
         await plugin.stop()
