@@ -146,9 +146,12 @@ class DevicePluginManager:
         log.info("device plugin %s registered", name)
 
     async def _follow(self, name: str, plugin: _Plugin) -> None:
+        # One that comes back with the same devices changes the node, too: none were on offer while it was away.
+        back = True
         try:
             async for devices in plugin.client.list_and_watch():
-                if self.pool.update(name, devices):
+                if self.pool.update(name, devices) or back:
+                    back = False
                     self.on_change()
         except CallError as error:
             log.info("device plugin %s: %s", name, error)

@@ -152,3 +152,18 @@ async def test_a_socket_that_was_removed_comes_back(node: Node, monkeypatch: pyt
         await plugin.start()
         await until(lambda: amounts(node) == ("3", "3"))
         await plugin.stop()
+
+
+async def test_a_plugin_that_comes_back_with_the_same_devices_is_told_of_at_once(node: Node) -> None:
+    async with node.agent() as agent:
+        first = ScriptedPlugin(node.paths)
+        await first.start()
+        await until(lambda: amounts(node) == ("3", "3"))
+        await first.stop()
+        await until(lambda: amounts(node) == ("3", "0"))
+        told: list[int] = []
+        agent.devices.on_change = lambda: told.append(1)
+        again = ScriptedPlugin(node.paths)
+        await again.start()
+        await until(lambda: bool(told))
+        await again.stop()
