@@ -180,7 +180,7 @@ async def test_a_write_is_synced_before_it_is_answered(tmp_path: Path) -> None:
         await client.close()
     finally:
         # To the server itself: the tracer would let it go on and end alone.
-        os.kill(int((parts.data / "lock").read_text()), signal.SIGTERM)
+        os.kill(int((parts.data / "lock").read_text().split()[0]), signal.SIGTERM)
         parts.running.pop("server").wait(20)
     made = calls(trace)
     check_answers(made)
