@@ -114,10 +114,6 @@ class Allocator:
             return failure.outcome(search.steps)
         return self._none(search.attempt.node, search.steps)
 
-    def no_fit(self, view: NodeView) -> Outcome:
-        """The outcome for a node on which nothing was found."""
-        return self._none(view, 0)
-
     def _none(self, view: NodeView, steps: int, shortage: Shortage | None = None) -> Outcome:
         if view.invalid:
             return AllocationError(INVALID_POOLS, node_only=True, steps=steps)

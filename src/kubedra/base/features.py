@@ -72,10 +72,6 @@ class FeatureGates:
             return self.overrides[gate]
         return _TABLE[gate][VERSIONS.index(self.version)] != OFF
 
-    def with_overrides(self, overrides: Mapping[str, bool]) -> FeatureGates:
-        """The same version with more overrides."""
-        return FeatureGates(self.version, {**self.overrides, **overrides})
-
     @classmethod
     def parse(cls, text: str, version: str = "1.37") -> FeatureGates:
         """``A=true,B=false`` as on upstream's command lines; raises FeatureError."""

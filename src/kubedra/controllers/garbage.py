@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from kubedra.api import kinds, meta_v1
 from kubedra.api.errors import ApiError
@@ -37,15 +37,6 @@ COLLECTED: tuple[kinds.Kind[Any], ...] = (
     kinds.CONTROLLER_REVISION,
     kinds.JOB,
 )
-
-
-class Owner(NamedTuple):
-    """An owner as a dependent names it."""
-
-    api_version: str
-    kind: str
-    name: str
-    uid: str
 
 
 @dataclass(frozen=True)

@@ -120,8 +120,3 @@ def capacity_lowered(claim: ResourceClaim, request: str, name: str, amount: str)
         return replace(ask, capacity=replace(ask.capacity, requests=requests))
 
     return with_ask(claim, request, change)
-
-
-def class_replaced(claim: ResourceClaim, request: str, class_name: str) -> ResourceClaim:
-    """The claim that asks for another class."""
-    return with_ask(claim, request, lambda ask: replace(ask, device_class_name=class_name))

@@ -56,11 +56,6 @@ class Served:
         return plan(self.kind.definition)
 
     @cached_property
-    def storage_plan(self) -> Plan:
-        """The walk plan of the stored version."""
-        return plan(self.storage_kind.definition)
-
-    @cached_property
     def strategy(self) -> Strategy:
         """What is particular to the kind."""
         return strategy_for(self.storage_kind)

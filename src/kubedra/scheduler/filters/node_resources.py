@@ -42,13 +42,6 @@ def prepare(pod: PodInfo, bridged: frozenset[str]) -> Callable[[NodeInfo], Rejec
     return check
 
 
-def fits_when_empty(pod: PodInfo, node: NodeInfo) -> bool:
-    """Whether the pod would fit on the node if nothing else ran there."""
-    return node.allowed_pods > 0 and all(
-        value <= node.allocatable.get(name, 0) for name, value in pod.requests.items() if value
-    )
-
-
 @lru_cache(maxsize=256)
 def _rejection(reasons: tuple[str, ...], unresolvable: bool) -> Rejection:
     return Rejection(PLUGIN, reasons, unresolvable)
